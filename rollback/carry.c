@@ -11,6 +11,7 @@
 #include "displace.h"
 #include "look.h"
 #include "migrate.h"
+#include "rows.h"
 #include "several.h"
 #include "stage.h"
 #include "steps.h"
@@ -160,7 +161,9 @@ static bool take_done(struct carry *carry, struct node *node)
 		carried->size = UINT64_MAX; /* where it is, nobody looked: it cannot be said */
 	}
 	carried->generation =
-		node->conflict || node->later || node->unsettled ? 0 : node->generation;
+		node->conflict || node->later || node->unsettled || rows_wait_in(carry->tree, node)
+			? 0
+			: node->generation;
 	carried->elsewhere = node->elsewhere;
 	carried->touching = false;
 	node->todo &= TODO_TIMES;
@@ -556,9 +559,11 @@ bool carry_out(struct tree *tree, const bool *stop, struct carry_result *result,
 	GError *mistake = NULL;
 	struct carry carry = {.tree = tree, .stop = stop, .result = result, .error = &mistake};
 
-	*result = (struct carry_result){0};
+	if (!tree->window)
+		*result = (struct carry_result){0};
 	carry.content = content_new(tree->config->name, tree->config->socket, stop);
-	stage_clean(tree, &mistake);
+	if (!tree->window)
+		stage_clean(tree, &mistake);
 	/* before anything is moved there: a stub is known to the retriever by what it was there */
 	fetch_all(&carry);
 	touch_directories(&carry);

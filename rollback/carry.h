@@ -32,7 +32,7 @@ extern guint carry_batch_files; /* so many are made together at most; fewer in t
 /*
  * stop: when it becomes true, it ends between two objects.  Conflicts that show while it is done
  * are added to tree->conflicts, what the old server cannot take to tree->losses.  FALSE with error
- * set: nothing further can be done; what was done stays.
+ * set: nothing further can be done; what was done stays.  In a window (rows.h) it adds to *result.
  */
 bool carry_out(struct tree *tree, const bool *stop, struct carry_result *result, GError **error);
 

@@ -44,10 +44,16 @@ struct listing {
 static struct node *take_along(struct tree *tree, const struct node *dir, int fd, const char *name)
 {
 	struct migrate_binding handle;
-	struct node *node =
-		migrate_binding_get(fd, name, &handle) ? NULL : tree_node(tree, &handle);
+	struct journal_row row;
 
-	if (!node || (node->generation && !node->unplaced) || !node->here)
+	if (migrate_binding_get(fd, name, &handle))
+		return NULL;
+	/* its row was dealt with, or it waits: that needs no node */
+	if (!g_hash_table_contains(tree->nodes, &handle) &&
+	    journal_has_row(tree->journal, &handle, &row) && !tree_is_unplaced(&row))
+		return NULL;
+	struct node *node = tree_node(tree, &handle);
+	if ((node->generation && !node->unplaced) || !node->here)
 		return NULL;
 	if (!dir->made) {
 		tree_activate(tree, node);
@@ -65,18 +71,21 @@ static void take_name(void *arg, int fd, const struct dirent *entry)
 {
 	struct listing *listing = arg;
 	struct tree *tree = listing->tree;
+	struct node *dir = listing->dir;
 	const guint64 inode = entry->d_ino;
 	struct node *node = g_hash_table_lookup(tree->inodes, &inode);
 
-	if (listing->dir == tree->root && !strcmp(entry->d_name, MIGRATE_PRIVATE_DIR))
+	if (dir == tree->root && !strcmp(entry->d_name, MIGRATE_PRIVATE_DIR))
 		return;
-	if (!node && (listing->dir->made || listing->doubted))
-		node = take_along(tree, listing->dir, fd, entry->d_name);
+	if (!node && (dir->made || listing->doubted))
+		node = take_along(tree, dir, fd, entry->d_name);
 	if (node && listing->doubted && !node->made && !node->carried.fileid && !node->fileid)
 		tree_doubt(node);
 	if (node)
-		place_add(node->wanted, listing->dir, entry->d_name);
-	g_hash_table_insert(listing->dir->names, g_strdup(entry->d_name), node);
+		place_add(node->wanted, dir, entry->d_name);
+	else if (dir->made && !dir->was_carried && !dir->fileid)
+		return; /* nothing is there that it could be compared with */
+	g_hash_table_insert(dir->names, g_strdup(entry->d_name), node);
 }
 
 /* What was doubted when a run made it anew, which did not come to its end. */

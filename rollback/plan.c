@@ -307,6 +307,15 @@ static bool is_strayed(const struct node *node, const struct place *place)
 	       !node->carried.touching && !node->unplaced;
 }
 
+/* By the first plan. */
+static bool is_seen_to(const struct tree *tree, const struct node *dir, const struct old_name *name)
+{
+	GHashTable *leaving = tree->deferred.leaving;
+
+	return dir->passive && (!g_hash_table_contains(dir->names, name->name) ||
+				(leaving && g_hash_table_contains(leaving, &name->fileid)));
+}
+
 static int compare(struct tree *tree, struct node *dir)
 {
 	g_autofree char *path = tree_path(dir);
@@ -327,6 +336,8 @@ static int compare(struct tree *tree, struct node *dir)
 		gpointer here;
 
 		const struct place place = {dir, (char *)name->name, false};
+		if (tree->window && is_seen_to(tree, dir, name))
+			continue;
 		bool present = g_hash_table_lookup_extended(dir->names, name->name, NULL, &here);
 
 		/* a link of something that is there, and is not to go everywhere */
@@ -508,6 +519,22 @@ static void decide_words(struct tree *tree, struct node *node)
 	node->todo &= node->there ? ~(unsigned)TODO_NAMES : 0;
 }
 
+/* What has its places here waits for a window, and replaces it there. */
+static bool gives_place(const struct tree *tree, const struct node *node)
+{
+	bool gives = tree->deferred.handles && !tree->window && !S_ISDIR(node->old.st_mode);
+
+	for (guint i = 0; i < node->at->len && gives; i++) {
+		const struct place *place = node->at->pdata[i];
+		gpointer here = NULL;
+
+		gives = place->dir && place->dir->names &&
+			g_hash_table_lookup_extended(place->dir->names, place->name, NULL, &here) &&
+			!here;
+	}
+	return gives;
+}
+
 static void decide(struct tree *tree, struct node *node)
 {
 	if (alone_is_below_left(node)) {
@@ -527,6 +554,8 @@ static void decide(struct tree *tree, struct node *node)
 			tree_conflict(tree, node,
 				      "was removed here, and changed on the old server since the "
 				      "switch");
+		else if (node->there && gives_place(tree, node))
+			node->unsaid = true;
 		else if (node->there)
 			node->todo = TODO_REMOVE;
 		return;
@@ -540,7 +569,8 @@ static void decide(struct tree *tree, struct node *node)
 	}
 	if (!node->there) {
 		/* what was renamed in a gap of the journal looks like a new one */
-		if (node->made || (node->wanted->len && (node->flags & JOURNAL_SCANNED)))
+		if (node->made ||
+		    (!tree->window && node->wanted->len && (node->flags & JOURNAL_SCANNED)))
 			node->todo = !node->wanted->len	 ? 0
 				     : tree_is_dir(node) ? TODO_MAKE | TODO_TIMES
 							 : TODO_MAKE;
@@ -614,20 +644,30 @@ static void count(struct tree *tree, const struct node *node, struct plan *plan)
 	close(fd);
 }
 
+static uint64_t works_of(const struct plan *plan)
+{
+	return plan->made + plan->changed + plan->renamed + plan->removed;
+}
+
 bool plan_make(struct tree *tree, struct plan *plan, GError **error)
 {
-	int64_t begun = g_get_monotonic_time();
+	const int64_t begun = g_get_monotonic_time();
 	struct journal_state state;
 	bool found = false;
 
-	*plan = (struct plan){0};
-	if (!journal_state(tree->journal, &state, error) || !rows_load(tree, error) ||
-	    !list_here(tree, error))
+	if (!tree->window)
+		*plan = (struct plan){0};
+	const uint64_t before = works_of(plan);
+	if (!journal_state(tree->journal, &state, error) || !rows_load(tree, error))
 		return false;
-	find_names(tree);
-	alone_leave_unknown(tree);
-	to_come_know(tree);
-	if (!look(tree, &found, error) || !stage_find(tree, error))
+	if (!tree->window) {
+		if (!list_here(tree, error))
+			return false;
+		find_names(tree);
+		alone_leave_unknown(tree);
+		to_come_know(tree);
+	}
+	if (!look(tree, &found, error) || (!tree->window && !stage_find(tree, error)))
 		return false;
 	/* after a kill a directory may be found in another one alone */
 	for (found = true; found;) {
@@ -635,7 +675,7 @@ bool plan_make(struct tree *tree, struct plan *plan, GError **error)
 		if (!list_there(tree, error) || !look(tree, &found, error))
 			return false;
 	}
-	int ret = to_come_find(tree);
+	int ret = tree->window ? 0 : to_come_find(tree);
 	if (tree_stops(tree, error))
 		return false;
 	if (ret) {
@@ -650,7 +690,7 @@ bool plan_make(struct tree *tree, struct plan *plan, GError **error)
 
 		if (tree_stops(tree, error))
 			return false;
-		if (node->later || node->stays)
+		if (node->later || node->stays || (node->passive && !tree_is_gone(node)))
 			continue;
 		decide(tree, node);
 		decide_words(tree, node);
@@ -660,9 +700,10 @@ bool plan_make(struct tree *tree, struct plan *plan, GError **error)
 	for (guint i = 0; i < tree->active->len; i++)
 		count(tree, tree->active->pdata[i], plan);
 	/* A look takes one round trip, to carry some ten. */
-	const uint64_t works = plan->made + plan->changed + plan->renamed + plan->removed;
-	plan->seconds = (unsigned)((uint64_t)(g_get_monotonic_time() - begun) * 10 * works /
-					   MAX(tree->active->len, works) / G_USEC_PER_SEC +
+	const uint64_t works = works_of(plan) - before;
+	plan->carrying += (uint64_t)(g_get_monotonic_time() - begun) * 10 * works /
+			  MAX(tree->active->len, works);
+	plan->seconds = (unsigned)(plan->carrying / G_USEC_PER_SEC +
 				   (plan->bytes + plan->fetched) / (64 << 20) + 1);
 	return true;
 }

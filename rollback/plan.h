@@ -21,6 +21,7 @@ struct plan {
 	uint64_t found, same; /* that a scan of the journal found; that are as they are there */
 	uint64_t bytes;	      /* of data that is written */
 	uint64_t fetched;     /* of these, bytes that are not here yet */
+	uint64_t carrying;    /* that it may take but for data, us */
 	unsigned seconds;
 };
 
@@ -43,8 +44,11 @@ struct plan {
  *
  * Those up to list_there make further nodes active.
  */
-/* Fills tree->active, tree->conflicts, and tree->planned where there is one.  Blocks for both
- * servers, changes nothing.  FALSE with error set. */
+/*
+ * Fills tree->active, tree->conflicts, and tree->planned where there is one.  In a window (rows.h),
+ * of which list_here, find_names, to_come and stage_find know nothing, adds to what is there and to
+ * *plan.  Blocks for both servers, changes nothing.  FALSE with error set.
+ */
 bool plan_make(struct tree *tree, struct plan *plan, GError **error);
 
 #endif

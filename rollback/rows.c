@@ -1,20 +1,202 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "rows.h"
 
-struct rows {
-	struct carried *carried;
-	GArray *handles; /* of struct migrate_binding: of what is to be dealt with */
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "migrate.h"
+#include "store/layout.h"
+
+#define DOUBTS (JOURNAL_SCANNED | JOURNAL_MAYBE | JOURNAL_RETURNED | JOURNAL_GONE)
+
+guint rows_window = 16384;
+
+/* What the old server has of a directory. */
+enum origin {
+	ORIGIN_DOUBTED, /* that cannot be said so easily */
+	ORIGIN_THERE,	/* it was there at the switch, or was carried */
+	ORIGIN_NOTHING, /* it was made here */
 };
+
+struct rows {
+	struct tree *tree;
+	GArray *handles; /* of struct migrate_binding: of what is to be dealt with */
+	bool many;
+	struct migrate_binding private; /* of .migrate/; len 0: there is none */
+	struct migrate_binding dir;	/* that was asked for last, and its origin */
+	enum origin origin;
+};
+
+/* ---- what can wait --------------------------------------------------------------------------- */
+
+/* Of one directory, by itself. */
+static enum origin origin_of_one(const struct rows *rows, const struct migrate_binding *handle)
+{
+	const struct tree *tree = rows->tree;
+	struct carried_object carried;
+	struct journal_row row;
+	const bool has_row = journal_has_row(tree->journal, handle, &row);
+	const bool was_carried = carried_get(tree->carried, handle, &carried) && carried.fileid;
+	const bool is_done = has_row && carried.generation == row.generation;
+	const bool killed = carried.touching || carried.staged;
+
+	carried_clear(&carried);
+	if (killed || (has_row && !is_done && row.flags & DOUBTS))
+		return ORIGIN_DOUBTED;
+	return was_carried || !has_row || !(row.flags & JOURNAL_MADE) ? ORIGIN_THERE
+								      : ORIGIN_NOTHING;
+}
+
+/* fd, an open directory, is closed. */
+static enum origin origin_of(const struct rows *rows, int fd)
+{
+	enum origin origin = ORIGIN_DOUBTED;
+	struct migrate_binding at;
+
+	for (unsigned depth = 0; fd >= 0 && depth < DEPTH_MAX; depth++) {
+		enum origin one = ORIGIN_DOUBTED;
+
+		if (!migrate_binding_get(fd, NULL, &at) &&
+		    !(rows->private.len && migrate_binding_equal(&at, &rows->private)))
+			one = origin_of_one(rows, &at);
+		/* what was not made, below one that was, came with that */
+		if (!one || (depth && origin == ORIGIN_THERE && one == ORIGIN_NOTHING))
+			break;
+		if (!depth)
+			origin = one;
+		if (migrate_binding_equal(&at, &rows->tree->root->handle)) {
+			close(fd);
+			return origin;
+		}
+		int up = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		close(fd);
+		fd = up;
+	}
+	if (fd >= 0)
+		close(fd);
+	return ORIGIN_DOUBTED;
+}
+
+/* Whether it is here, whole, under the name that its row tells, and under no other. */
+static bool has_that_name_alone(const struct rows *rows, const struct journal_row *row, int dir)
+{
+	int fd = migrate_binding_open(rows->tree->root_fd, &row->handle,
+				      O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	struct migrate_binding named;
+	struct migrate_stub stub;
+	struct stat st;
+	bool has = fd >= 0 && !fstat(fd, &st) && st.st_nlink == 1 && !S_ISDIR(st.st_mode) &&
+		   !migrate_binding_get(dir, row->name, &named) &&
+		   migrate_binding_equal(&named, &row->handle);
+
+	if (has && S_ISREG(st.st_mode)) {
+		has = !migrate_stub_load(fd, &stub) && stub.state == MIGRATE_NORMAL;
+		migrate_stub_clear(&stub);
+	}
+	if (fd >= 0)
+		close(fd);
+	return has;
+}
+
+/* *was_carried: by that name, if it was. */
+static bool is_carried_so(const struct rows *rows, const struct journal_row *row, bool *was_carried)
+{
+	struct carried_object carried;
+	bool so = true;
+
+	carried_get(rows->tree->carried, &row->handle, &carried);
+	*was_carried = carried.fileid;
+	if (carried.fileid) {
+		const struct carried_name *name =
+			carried.names && carried.names->len == 1
+				? &g_array_index(carried.names, struct carried_name, 0)
+				: NULL;
+
+		so = name && !strcmp(name->name, row->name) &&
+		     migrate_binding_equal(&name->parent, &row->parent);
+	}
+	so = so && !carried.touching && !carried.staged && !carried.elsewhere;
+	carried_clear(&carried);
+	return so;
+}
+
+/* rows->origin is its directory's, then. */
+static bool can_wait(struct rows *rows, const struct journal_row *row)
+{
+	const bool made = row->flags & JOURNAL_MADE;
+	bool was_carried;
+
+	if (!row->parent.len || (made && row->flags & DOUBTS) ||
+	    row->flags & ~(unsigned)(JOURNAL_MADE | JOURNAL_DATA | JOURNAL_META | JOURNAL_SCANNED |
+				     JOURNAL_MAYBE) ||
+	    !is_carried_so(rows, row, &was_carried))
+		return false;
+	int dir = migrate_binding_open(rows->tree->root_fd, &row->parent,
+				       O_PATH | O_DIRECTORY | O_CLOEXEC);
+	bool can = dir >= 0 && has_that_name_alone(rows, row, dir);
+
+	if (can && !migrate_binding_equal(&rows->dir, &row->parent)) {
+		rows->dir = row->parent;
+		rows->origin = origin_of(rows, dup(dir));
+	}
+	if (dir >= 0)
+		close(dir);
+	return can && (rows->origin == ORIGIN_THERE ||
+		       (rows->origin == ORIGIN_NOTHING && made && !was_carried));
+}
+
+static void defer(struct rows *rows, const struct journal_row *row)
+{
+	struct deferred *deferred = &rows->tree->deferred;
+
+	if (!deferred->handles) {
+		deferred->handles = g_byte_array_new();
+		deferred->dirs = g_hash_table_new_full(journal_handle_hash, journal_handle_equal,
+						       g_free, NULL);
+		deferred->told = g_hash_table_new_full(journal_handle_hash, journal_handle_equal,
+						       g_free, NULL);
+	}
+	g_byte_array_append(deferred->handles, &row->handle.type, 1);
+	g_byte_array_append(deferred->handles, &row->handle.len, 1);
+	g_byte_array_append(deferred->handles, row->handle.bytes, row->handle.len);
+	if (row->flags & JOURNAL_MADE && !g_hash_table_contains(deferred->dirs, &row->parent))
+		g_hash_table_insert(deferred->dirs, g_memdup2(&row->parent, sizeof(row->parent)),
+				    NULL);
+}
+
+/* ---- all, or what cannot wait ---------------------------------------------------------------- */
+
+static bool is_undone(const struct rows *rows, const struct journal_row *row)
+{
+	struct carried *carried = rows->tree->carried;
+
+	/* what was looked for, and is another tree's, is that until a name of it comes */
+	return !carried_is_done(carried, &row->handle, row->generation) &&
+	       !(tree_is_unplaced(row) && carried_is_elsewhere(carried, &row->handle));
+}
 
 static bool take_row(void *arg, const struct journal_row *row)
 {
 	struct rows *rows = arg;
 
-	/* what was looked for, and is another tree's, is that until a name of it comes */
-	if (!carried_is_done(rows->carried, &row->handle, row->generation) &&
-	    !(tree_is_unplaced(row) && carried_is_elsewhere(rows->carried, &row->handle)))
+	if (is_undone(rows, row))
 		g_array_append_val(rows->handles, row->handle);
-	return true;
+	rows->many = rows->handles->len > rows_window;
+	return !rows->many && !tree_stops(rows->tree, NULL);
+}
+
+static bool take_what_cannot_wait(void *arg, const struct journal_row *row)
+{
+	struct rows *rows = arg;
+
+	if (!is_undone(rows, row))
+		return true;
+	if (can_wait(rows, row))
+		defer(rows, row);
+	else
+		g_array_append_val(rows->handles, row->handle);
+	return !tree_stops(rows->tree, NULL);
 }
 
 static void take_touched(void *arg, const struct migrate_binding *handle)
@@ -23,13 +205,18 @@ static void take_touched(void *arg, const struct migrate_binding *handle)
 		g_array_append_val((GArray *)arg, *handle);
 }
 
-bool rows_load(struct tree *tree, GError **error)
+static bool load_all(struct rows *rows, GError **error)
 {
-	g_autoptr(GArray) handles = g_array_new(FALSE, FALSE, sizeof(struct migrate_binding));
-	struct rows rows = {tree->carried, handles};
+	struct tree *tree = rows->tree;
+	GArray *handles = rows->handles;
 
 	carried_each_touching(tree->carried, take_touched, handles);
-	if (!journal_each(tree->journal, 0, take_row, &rows, error))
+	const guint touched = handles->len;
+	if (!journal_each(tree->journal, 0, take_row, rows, error))
+		return false;
+	if (rows->many)
+		g_array_set_size(handles, touched);
+	if (rows->many && !journal_each(tree->journal, 0, take_what_cannot_wait, rows, error))
 		return false;
 	for (guint i = 0; i < handles->len; i++) {
 		struct node *node =
@@ -43,4 +230,161 @@ bool rows_load(struct tree *tree, GError **error)
 	if (!tree->root->active)
 		tree_activate(tree, tree->root);
 	return true;
+}
+
+/* ---- windows --------------------------------------------------------------------------------- */
+
+/* What was made may be in the place of something else there. */
+static void compare_there(struct tree *tree, struct node *node, struct node *dir, const char *name)
+{
+	if (!dir->names)
+		dir->names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+	g_hash_table_insert(dir->names, g_strdup(name), node);
+	dir->compared = true;
+	if (!dir->active)
+		tree_activate(tree, dir);
+}
+
+/* What cannot wait any more was changed since the first plan: it is for the next run. */
+static void load_one(struct rows *rows, const struct migrate_binding *handle)
+{
+	struct tree *tree = rows->tree;
+	struct journal_row row;
+
+	if (!journal_has_row(tree->journal, handle, &row) || !is_undone(rows, &row))
+		return;
+	const bool can = can_wait(rows, &row);
+	struct node *node = tree_node(tree, handle);
+	node->passive = false;
+	node->loaded = true;
+	node->generation = row.generation;
+	node->later = !can || (tree->carries && rows->origin == ORIGIN_NOTHING) ||
+		      g_hash_table_lookup(tree->deferred.dirs, &row.parent) == DEFERRED_LEFT;
+	tree_activate(tree, node);
+	if (node->later)
+		return;
+	struct node *dir = tree_node(tree, &row.parent);
+	place_add(node->wanted, dir, row.name);
+	if (node->made && !node->was_carried)
+		compare_there(tree, node, dir, row.name);
+}
+
+static void load_window(struct rows *rows)
+{
+	struct tree *tree = rows->tree;
+	struct deferred *deferred = &tree->deferred;
+
+	tree_activate(tree, tree->root);
+	tree->root->todo = TODO_TIMES;
+	for (guint i = 0; i < rows_window && deferred->next < deferred->handles->len; i++) {
+		const uint8_t *at = deferred->handles->data + deferred->next;
+		struct migrate_binding handle = {.type = at[0], .len = at[1]};
+
+		memcpy(handle.bytes, at + 2, handle.len);
+		deferred->next += 2U + handle.len;
+		load_one(rows, &handle);
+	}
+}
+
+bool rows_load(struct tree *tree, GError **error)
+{
+	g_autoptr(GArray) handles = g_array_new(FALSE, FALSE, sizeof(struct migrate_binding));
+	struct rows rows = {.tree = tree, .handles = handles};
+
+	if (migrate_binding_get(tree->root_fd, MIGRATE_PRIVATE_DIR, &rows.private))
+		rows.private.len = 0;
+	if (!tree->window)
+		return load_all(&rows, error);
+	load_window(&rows);
+	return true;
+}
+
+bool rows_wait_in(const struct tree *tree, const struct node *dir)
+{
+	return !tree->window && tree->deferred.dirs &&
+	       g_hash_table_contains(tree->deferred.dirs, &dir->handle);
+}
+
+/* What became of the directories in the first plan. */
+static void take_directories(const struct tree *tree)
+{
+	GHashTableIter iter;
+	gpointer handle;
+
+	g_hash_table_iter_init(&iter, tree->deferred.dirs);
+	while (g_hash_table_iter_next(&iter, &handle, NULL)) {
+		const struct node *dir = g_hash_table_lookup(tree->nodes, handle);
+
+		if (dir && dir->later)
+			g_hash_table_iter_replace(&iter, DEFERRED_LEFT);
+		else if (dir && dir->noted && !dir->conflict && !dir->unsettled)
+			g_hash_table_iter_replace(&iter, GSIZE_TO_POINTER(dir->generation));
+	}
+}
+
+static void take_leaving(struct tree *tree)
+{
+	tree->deferred.leaving = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+	for (guint i = 0; i < tree->active->len; i++) {
+		const struct node *node = tree->active->pdata[i];
+		const guint64 fileid = node->old.st_ino;
+
+		if (node->there && node->todo & (TODO_NAMES | TODO_REMOVE))
+			g_hash_table_add(tree->deferred.leaving,
+					 g_memdup2(&fileid, sizeof(fileid)));
+	}
+}
+
+/* The names of what is left are looked for in the directories the next time. */
+static void take_what_is_left(struct tree *tree)
+{
+	for (guint i = 0; i < tree->active->len; i++) {
+		const struct node *node = tree->active->pdata[i];
+
+		tree->deferred.left |=
+			node->conflict || node->later || node->unsettled ||
+			(node->loaded && node->carried.generation != node->generation);
+	}
+}
+
+bool rows_more(struct tree *tree, bool carries)
+{
+	const struct deferred *deferred = &tree->deferred;
+
+	if (!deferred->handles)
+		return false;
+	if (tree->window)
+		take_what_is_left(tree);
+	else
+		take_directories(tree);
+	if (!tree->window && !carries)
+		take_leaving(tree);
+	if (deferred->next >= deferred->handles->len)
+		return false;
+	tree->window = true;
+	tree->carries = carries;
+	tree_empty(tree);
+	return true;
+}
+
+bool rows_end(struct tree *tree, GError **error)
+{
+	GHashTableIter iter;
+	gpointer handle, generation;
+	bool good = true;
+
+	if (!tree->deferred.dirs || tree->deferred.left)
+		return true;
+	g_hash_table_iter_init(&iter, tree->deferred.dirs);
+	while (good && g_hash_table_iter_next(&iter, &handle, &generation)) {
+		struct carried_object carried;
+
+		if (generation && generation != DEFERRED_LEFT &&
+		    carried_get(tree->carried, handle, &carried)) {
+			carried.generation = GPOINTER_TO_SIZE(generation);
+			good = carried_put(tree->carried, handle, &carried, error);
+			carried_clear(&carried);
+		}
+	}
+	return good && carried_commit(tree->carried, error);
 }

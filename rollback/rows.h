@@ -1,12 +1,39 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the journal says that clients changed. */
+/*
+ * What the journal says that clients changed: all of it at once, or, where that is much, in
+ * windows, so that memory does not grow with it.
+ *
+ * Then the first plan leaves out the rows of files (and links, devices, ...) that have one name,
+ * have it since the switch, were carried by it, or were made with it, in directories of which no
+ * gap of the journal leaves doubts.  What is done to the names of others does not depend on them:
+ * to that plan they are like files that were not changed, and a name here is no name that is gone
+ * there. Each further plan is of a window of these alone, in the tree as the first one left it
+ * there, like a run of the way back whose journal had the other rows already.  Nodes of all else
+ * are `passive` in it: nothing is done to them, and of their rows it stays noted what was.  A
+ * directory in which something was made is listed there again, for what may stand in the place of
+ * that.
+ *
+ * The row of such a directory counts as dealt with when all windows came to their ends, because the
+ * next run finds the names of what was made by comparing the directory.
+ */
 #ifndef ROWS_H
 #define ROWS_H
 
 #include "tree.h"
 
+extern guint rows_window; /* so many are dealt with at once at most, where they can wait; fewer in
+			     tests */
+
 /* Makes nodes of the objects that have rows which were not dealt with yet, and of those that a run
- * was at when it was killed: tree->active, and the root.  FALSE with error set. */
+ * was at when it was killed: tree->active, and the root; or of those of the window.  FALSE with
+ * error set. */
 bool rows_load(struct tree *tree, GError **error);
+/* After plan_make() and, if it carries, carry_out(): empties the tree for the next window.  FALSE:
+ * there is none. */
+bool rows_more(struct tree *tree, bool carries);
+/* After the last one was carried.  FALSE with error set. */
+bool rows_end(struct tree *tree, GError **error);
+/* Whether something in the directory waits for a window. */
+bool rows_wait_in(const struct tree *tree, const struct node *dir);
 
 #endif

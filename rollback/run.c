@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "config/config_ids.h"
+#include "rows.h"
 #include "same.h"
 #include "stage.h"
 #include "source/refused.h"
@@ -66,11 +67,23 @@ static bool settle_again(struct journal_reader *journal, GError **error)
 	return settle(journal, false, &state, error);
 }
 
+bool rollback_windows(struct tree *tree, struct plan *plan, const bool *stop,
+		      struct carry_result *done, GError **error)
+{
+	bool good = !done || carry_out(tree, stop, done, error);
+
+	while (good && !(stop && *stop) && rows_more(tree, done))
+		good = plan_make(tree, plan, error) &&
+		       (!done || carry_out(tree, stop, done, error));
+	return good && (!done || *stop || rows_end(tree, error));
+}
+
 static bool run_tree(struct tree *tree, const struct rollback_options *options,
 		     struct rollback_result *result, GError **error)
 {
 	bool ok = check_same_tree(tree, error) && plan_make(tree, &result->plan, error) &&
-		  (options->plan || carry_out(tree, options->stop, &result->done, error));
+		  rollback_windows(tree, &result->plan, options->stop,
+				   options->plan ? NULL : &result->done, error);
 
 	result->conflicts = g_ptr_array_ref(tree->conflicts);
 	result->losses = g_ptr_array_ref(tree->losses);

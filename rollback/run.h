@@ -26,6 +26,11 @@ struct rollback_result {
 /* FALSE with error set: one line.  rollback_clear() afterwards whatever was returned. */
 bool rollback_run(const struct volume_config *config, const struct rollback_options *options,
 		  struct rollback_result *result, GError **error);
+/* After the first plan_make(): carries it, and plans and carries each window (rows.h).  done NULL:
+ * nothing is carried.  FALSE with error set. */
+bool rollback_windows(struct tree *tree, struct plan *plan, const bool *stop,
+		      struct carry_result *done, GError **error);
+
 void rollback_clear(struct rollback_result *result);
 
 /* Where it keeps what was carried, beside the report; g_free. */

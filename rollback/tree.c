@@ -166,7 +166,8 @@ bool tree_was_named(const struct node *node, const struct node *dir, const char 
 
 	/* the retriever's work may be taken for clients'; what has a stub is looked at by its
 	 * number */
-	return node->fileid || (!dir->made && !g_hash_table_contains(node->not_there, key));
+	return node->fileid ||
+	       (!dir->made && (!node->not_there || !g_hash_table_contains(node->not_there, key)));
 }
 
 /* ---- problems -------------------------------------------------------------------------------- */
@@ -232,9 +233,16 @@ void tree_spare(struct tree *tree)
 	}
 }
 
+static bool is_told(const struct tree *tree, const struct node *node)
+{
+	return tree->deferred.told && node->handle.type &&
+	       !g_hash_table_add(tree->deferred.told,
+				 g_memdup2(&node->handle, sizeof(node->handle)));
+}
+
 void tree_conflict(struct tree *tree, struct node *node, const char *text)
 {
-	if (!node->conflict)
+	if (!node->conflict && !is_told(tree, node))
 		add_problem(tree->conflicts, node, text);
 	node->conflict = g_intern_string(text);
 	tree_unsettle(node);
@@ -290,7 +298,6 @@ static struct node *node_new(struct tree *tree)
 
 	node->wanted = g_ptr_array_new_with_free_func(place_free);
 	node->at = g_ptr_array_new_with_free_func(place_free);
-	node->not_there = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
 	g_ptr_array_add(tree->all, node);
 	return node;
 }
@@ -310,10 +317,15 @@ static bool take_name(void *arg, const struct journal_name *name)
 {
 	struct names *names = arg;
 
-	if (name->kind == JOURNAL_NAME_GONE)
+	GHashTable **not_there = &names->node->not_there;
+
+	if (name->kind == JOURNAL_NAME_GONE) {
 		g_array_append_val(names->gone, *name);
-	else
-		g_hash_table_add(names->node->not_there, name_key(&name->parent, name->name));
+		return true;
+	}
+	if (!*not_there)
+		*not_there = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+	g_hash_table_add(*not_there, name_key(&name->parent, name->name));
 	return true;
 }
 
@@ -329,7 +341,8 @@ static void find_directory(struct tree *tree, struct node *node, int fd)
 
 	if (up >= 0 && name && !migrate_binding_get(up, NULL, &parent) &&
 	    !migrate_binding_get(up, name, &found) && migrate_binding_equal(&found, &node->handle))
-		tree_guess(node, tree_node(tree, &parent), name);
+		node->made ? place_add(node->wanted, tree_node(tree, &parent), name)
+			   : tree_guess(node, tree_node(tree, &parent), name);
 	if (up >= 0)
 		close(up);
 }
@@ -376,7 +389,9 @@ static void resolve_names(struct tree *tree, struct node *node, const struct jou
 		place_add(node->at, tree_node(tree, &name->parent), name->name);
 	}
 	g_array_unref(names.gone);
-	if (node->made || fd < 0 || (node->was_carried && node->carried.names))
+	/* a directory that was made is found by who lists the one that it is in, but in a window */
+	if (fd < 0 || (node->was_carried && node->carried.names) ||
+	    (node->made && !(tree->window && S_ISDIR(node->st.st_mode))))
 		return;
 	if (!S_ISDIR(node->st.st_mode) && row)
 		find_by_hint(tree, node, row);
@@ -466,8 +481,11 @@ static void resolve(struct tree *tree, struct node *node)
 		if (node->flags & JOURNAL_SCANNED && row.parent.len && S_ISDIR(node->st.st_mode))
 			node->seen_in = tree_node(tree, &row.parent);
 	}
+	node->passive = tree->window;
+	if (node->passive)
+		node->generation = node->carried.generation;
 	/* what the old server has alone is found in its listings */
-	node->active = take_stub(node, fd) && node->handle.type &&
+	node->active = take_stub(node, fd) && node->handle.type && !node->passive &&
 		       ((has_row && node->carried.generation != node->generation) ||
 			node->carried.touching);
 	resolve_names(tree, node, has_row ? &row : NULL, node->here ? fd : -1);
@@ -512,6 +530,15 @@ struct node *tree_node_there(struct tree *tree, struct node *dir, const char *na
 
 /* ---- the tree -------------------------------------------------------------------------------- */
 
+static void make_root(struct tree *tree, const struct migrate_binding *handle)
+{
+	tree->root = node_new(tree);
+	tree->root->handle = *handle;
+	place_add(tree->root->at, tree->root, "");
+	g_hash_table_insert(tree->nodes, &tree->root->handle, tree->root);
+	resolve(tree, tree->root);
+}
+
 struct tree *tree_open(const struct volume_config *config, struct journal_reader *journal,
 		       struct carried *carried, struct old *old, int64_t switched, GError **error)
 {
@@ -541,12 +568,20 @@ struct tree *tree_open(const struct volume_config *config, struct journal_reader
 	tree->conflicts = tree_problems_new();
 	tree->losses = tree_problems_new();
 	tree->all = g_ptr_array_new_with_free_func(node_free);
-	tree->root = node_new(tree);
-	tree->root->handle = handle;
-	place_add(tree->root->at, tree->root, "");
-	g_hash_table_insert(tree->nodes, &tree->root->handle, tree->root);
-	resolve(tree, tree->root);
+	make_root(tree, &handle);
 	return tree;
+}
+
+void tree_empty(struct tree *tree)
+{
+	const struct migrate_binding handle = tree->root->handle;
+
+	g_hash_table_remove_all(tree->nodes);
+	g_hash_table_remove_all(tree->inodes);
+	g_hash_table_remove_all(tree->fileids);
+	g_ptr_array_set_size(tree->active, 0);
+	g_ptr_array_set_size(tree->all, 0);
+	make_root(tree, &handle);
 }
 
 void tree_base(const struct tree *tree, const struct node *node, bool new_one,
@@ -584,6 +619,10 @@ void tree_close(struct tree *tree)
 	g_hash_table_unref(tree->nodes);
 	g_hash_table_unref(tree->inodes);
 	g_hash_table_unref(tree->fileids);
+	g_clear_pointer(&tree->deferred.handles, g_byte_array_unref);
+	g_clear_pointer(&tree->deferred.dirs, g_hash_table_unref);
+	g_clear_pointer(&tree->deferred.told, g_hash_table_unref);
+	g_clear_pointer(&tree->deferred.leaving, g_hash_table_unref);
 	g_clear_pointer(&tree->parted, g_hash_table_unref);
 	g_ptr_array_unref(tree->active);
 	g_ptr_array_unref(tree->conflicts);

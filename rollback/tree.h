@@ -42,6 +42,7 @@ struct node {
 	unsigned flags;	     /* enum journal_flags */
 	uint64_t generation; /* of its row; 0: it has none */
 	bool active;	     /* it is to be dealt with */
+	bool passive;	     /* in a window (rows.h): only what is in it is */
 	bool loaded;
 	bool made;     /* was not there at the switch */
 	bool compared; /* a directory whose names are looked at */
@@ -55,7 +56,7 @@ struct node {
 	struct stat st;
 	GPtrArray *wanted;     /* of struct place: its names in compared directories */
 	GHashTable *names;     /* of a compared directory: name -> active node or NULL */
-	GHashTable *not_there; /* names that it had not at the switch: tree_was_named() */
+	GHashTable *not_there; /* names that it had not at the switch: tree_was_named(); or NULL */
 	/* the old server */
 	struct carried_object carried;
 	bool was_carried; /* and is there since, as far as is known */
@@ -75,10 +76,11 @@ struct node {
 	bool holds_more; /* there than a copy of it would */
 	bool moved;	 /* since it was planned */
 	bool former;	 /* what it replaced there is in OLD_STAGE still */
-	bool unsaid;  /* it cannot be there: for each run anew, or what is in it would be forgotten
-		       */
-	bool strayed; /* somebody gave it a name there that it never had here */
-	bool theirs;  /* not changed here, and somebody else changed its data there */
+	/* it cannot be there: for each run anew, or what is in it would be forgotten; or what waits
+	 * for a window removes it (gives_place()) */
+	bool unsaid;
+	bool strayed;	     /* somebody gave it a name there that it never had here */
+	bool theirs;	     /* not changed here, and somebody else changed its data there */
 	const char *differs; /* in what, where a comparison says so (difference.h); or NULL */
 	const char *conflict;
 	const char *stays; /* on the old server alone: why it does not go */
@@ -99,6 +101,19 @@ struct given_up {
 	GHashTable *paths, *names; /* sets: the paths, and the last component of each; or NULL */
 	struct stat st;		   /* of the report, as far as it was read: st_size */
 };
+
+/* rows.c's: what waits for windows. */
+struct deferred {
+	GByteArray *handles; /* type, length and bytes of each; NULL: nothing does */
+	guint next;	     /* of its bytes: where the next window begins */
+	/* where things were made: a handle -> the generation to be noted, or DEFERRED_LEFT */
+	GHashTable *dirs;
+	GHashTable *told; /* handles of objects here that have a conflict: they come again */
+	/* of the first plan, where it is not carried: fileids of what is to leave its place */
+	GHashTable *leaving;
+	bool left; /* something is, so that the generations are not noted */
+};
+#define DEFERRED_LEFT GSIZE_TO_POINTER(SIZE_MAX) /* with all that is in it */
 
 struct tree {
 	const struct volume_config *config;
@@ -124,12 +139,17 @@ struct tree {
 	GPtrArray *losses;    /* likewise */
 	GPtrArray *planned;   /* likewise: what is to be done, and why; NULL: nobody asks */
 	GPtrArray *all;	      /* every node, to be freed */
+	struct deferred deferred;
+	bool window;  /* what is loaded is one (rows.h) */
+	bool carries; /* and those before it were carried */
 };
 
 /* Takes nothing over. 0 and *tree, or NULL with *error. */
 struct tree *tree_open(const struct volume_config *config, struct journal_reader *journal,
 		       struct carried *carried, struct old *old, int64_t switched, GError **error);
 void tree_close(struct tree *tree);
+/* Forgets all nodes but for a new one of the root: for the next window. */
+void tree_empty(struct tree *tree);
 
 /* Whether it is to stop; then with error set, if that is not NULL. */
 bool tree_stops(const struct tree *tree, GError **error);

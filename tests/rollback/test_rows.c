@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ *     test_rows                      what every test run does
+ *     test_rows COUNT                so many objects of each kind, and what memory a run takes
+ */
 #include "rows.h"
+
+#include <sys/resource.h>
+#include <sys/wait.h>
 
 #include "trees.h"
 
@@ -34,12 +41,229 @@ START_TEST(counts_once)
 }
 END_TEST
 
-int main(void)
+/* ---- windows --------------------------------------------------------------------------------- */
+
+/* Of each kind that waits for windows, and of what they stand beside. */
+static void change_much(void)
+{
+	make("n", "mkdir n");
+	make("n/m", "mkdir n/m");
+	for (unsigned i = 0; i < 4; i++) {
+		g_autofree char *in_made = g_strdup_printf("n/m/%u", i);
+		g_autofree char *in_old = g_strdup_printf("d/new%u", i);
+		g_autofree char *command = g_strdup_printf("echo new >n/m/%u", i);
+		g_autofree char *other = g_strdup_printf("ln -s x d/new%u", i);
+
+		make(in_made, command);
+		make(in_old, other);
+	}
+	make("a/6.tmp", "echo edited >a/6.tmp");
+	move("a/6.tmp", "a/6");
+	take_away("a/5");
+	make("a/5", "echo again >a/5");
+	move("a/4", "a/5.old");
+	make("a/4", "echo another >a/4");
+	change("a/2", JOURNAL_DATA, "echo more >>a/2");
+	change("a/3", JOURNAL_META, "chmod 600 a/3");
+	change("a/b/x", JOURNAL_DATA | JOURNAL_META, "echo more >>a/b/x; chmod 600 a/b/x");
+	change("a/b/c/y", JOURNAL_META, "chown 5 a/b/c/y");
+	move("a/b", "e/b");
+}
+
+static void plan_all(struct plan *plan)
+{
+	GError *error = NULL;
+	struct way way;
+
+	way_open(&way);
+	way.tree->planned = tree_problems_new();
+	ck_assert(rollback_windows(way.tree, &way.plan, NULL, NULL, &error));
+	ck_assert_uint_eq(way.tree->conflicts->len, 0);
+	*plan = way.plan;
+	way_close(&way);
+}
+
+START_TEST(windows)
+{
+	struct plan whole, parts;
+
+	trees_make(FILL);
+	change_much();
+	trees_commit();
+	journal_store_close(journal);
+	plan_all(&whole);
+	rows_window = 1 + (guint)_i;
+	plan_all(&parts);
+	open_store();
+	ck_assert_uint_eq(parts.made, whole.made);
+	ck_assert_uint_eq(parts.changed, whole.changed);
+	ck_assert_uint_eq(parts.renamed, whole.renamed);
+	ck_assert_uint_eq(parts.removed, whole.removed);
+	ck_assert_uint_eq(parts.bytes, whole.bytes);
+	go_back(0);
+	same_trees();
+	/* what was made and carried changes, in windows as well; and directories count as done */
+	change("n/m/0", JOURNAL_DATA, "echo more >>n/m/0");
+	change("n/m/1", JOURNAL_META, "chmod 600 n/m/1");
+	change("d/new1", JOURNAL_META, "chown -h 5 d/new1");
+	make("n/m/5", "echo new >n/m/5");
+	go_back(0);
+	same_trees();
+	rows_window = 100;
+	ck_assert_uint_eq(loaded(), 1);
+}
+END_TEST
+
+/* The first part of a run, which is ended before its windows. */
+static void go_without_windows(void)
+{
+	GError *error = NULL;
+	struct way way;
+
+	trees_commit();
+	journal_store_close(journal);
+	rows_window = 1;
+	way_open(&way);
+	ck_assert(carry_out(way.tree, &stop_now, &way.done, &error));
+	way_close(&way);
+	open_store();
+	rows_window = 100;
+}
+
+/* The names of what waited are found by comparing its directory. */
+START_TEST(ended_before_windows)
+{
+	trees_make(FILL);
+	make("e/x", "echo new >e/x");
+	make("e/y", "echo new >e/y");
+	take_away("a/5");
+	make("a/5", "echo again >a/5");
+	go_without_windows();
+	sh("test ! -e " OLD_TREE "/e/x && grep -q old5 " OLD_TREE "/a/5");
+	make("d/x", "ln e/x d/x");
+	go_back(0);
+	same_trees();
+}
+END_TEST
+
+/* What others have put in the place of what waits is one conflict, and its directory is looked at
+ * again. */
+START_TEST(taken_place)
+{
+	trees_make(FILL);
+	make("e/x", "echo new >e/x");
+	make("e/y", "echo new >e/y");
+	make("e/z", "echo new >e/z");
+	sh("echo theirs >" OLD_TREE "/e/y");
+	rows_window = 1;
+	for (unsigned i = 0; i < 2; i++) {
+		go_back(2); /* theirs, and what is to be there */
+		sh("cd " OLD_TREE "/e && grep -q new x && grep -q theirs y && grep -q new z");
+	}
+	sh("rm " OLD_TREE "/e/y");
+	go_back(0);
+	same_trees();
+}
+END_TEST
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+#define IN_ONE	  1000u /* directory */
+#define BYTES_MAX 500	/* an object that waits; with pages that happen to be mapped */
+
+static unsigned objects = 12000;
+
+/* Files with their rows, or rows of the files. */
+static void change_many(unsigned first, unsigned end, unsigned flags)
+{
+	for (unsigned i = first; i < end; i++) {
+		g_autofree char *dir = g_strdup_printf("many%u", i / IN_ONE);
+		g_autofree char *name = g_strdup_printf("%s/file number %u.txt", dir, i);
+		g_autofree char *full = in_new(name), *full_dir = in_new(dir);
+
+		if (!mkdir(full_dir, 0755))
+			note_made(dir);
+		int fd = open(full, O_WRONLY | O_CREAT, 0644);
+		ck_assert_int_ge(fd, 0);
+		ck_assert_int_eq(fchmod(fd, flags & JOURNAL_MADE ? 0644 : 0600), 0);
+		close(fd);
+		if (flags & JOURNAL_MADE)
+			note_made(name);
+		else
+			note(name, flags);
+	}
+}
+
+/* KiB, of a run that plans alone, or carries. */
+static long peak(bool carries)
+{
+	struct rusage used;
+	struct way way;
+	int status;
+
+	trees_commit();
+	journal_store_close(journal);
+	pid_t pid = fork();
+	if (!pid) {
+		way_open(&way);
+		if (carries)
+			way_go(&way);
+		else if (!rollback_windows(way.tree, &way.plan, NULL, NULL, NULL))
+			_exit(1);
+		way_close(&way);
+		_exit(0);
+	}
+	ck_assert_int_eq(wait4(pid, &status, 0, &used), pid);
+	ck_assert_int_eq(status, 0);
+	open_store();
+	return used.ru_maxrss;
+}
+
+static void say(const char *what, long half, long all)
+{
+	const long bytes = (all - half) * 1024 / (objects / 2);
+
+	printf("%s: %u objects %ld KiB, %u %ld KiB: %ld bytes an object\n", what, objects / 2, half,
+	       objects, all, bytes);
+	fflush(stdout);
+	ck_assert_int_le(bytes, BYTES_MAX);
+}
+
+/* It does not grow with what waits for windows but by what that is. */
+START_TEST(memory)
+{
+	long half, all;
+
+	rows_window = MIN(rows_window, objects / 6);
+	trees_make("true");
+	change_many(0, objects / 2, JOURNAL_MADE);
+	half = peak(false);
+	change_many(objects / 2, objects, JOURNAL_MADE);
+	all = peak(false);
+	say("planned, made", half, all);
+	printf("carried, made: %ld KiB\n", peak(true));
+	same_trees();
+	change_many(0, objects, JOURNAL_META);
+	printf("carried, changed: %ld KiB\n", peak(true));
+	same_trees();
+}
+END_TEST
+
+int main(int argc, char **argv)
 {
 	Suite *suite = suite_create("rows");
-	TCase *tcase = tcase_create("all");
+	TCase *tcase = tcase_create("all"), *large = tcase_create("memory");
 
+	if (argc > 1)
+		objects = (unsigned)atoi(argv[1]);
+	tcase_set_timeout(tcase, 60);
+	tcase_set_timeout(large, 3600);
 	tcase_add_test(tcase, counts_once);
+	tcase_add_loop_test(tcase, windows, 0, 3);
+	tcase_add_test(tcase, ended_before_windows);
+	tcase_add_test(tcase, taken_place);
+	tcase_add_test(large, memory);
 	suite_add_tcase(suite, tcase);
+	suite_add_tcase(suite, large);
 	return run_suite(suite);
 }

@@ -6,6 +6,7 @@
  *     test_sequences                 the seeds of every test run
  *     test_sequences SEED            one, and what it does
  *     test_sequences SEED COUNT      so many, from SEED on
+ *     test_sequences SEED COUNT N    with windows of N rows
  *
  * A seed settles the sequence and the steps.  Objects are taken in the order of their handles, in
  * which the kernel draws a number for each: what depends on that order fails now and then.
@@ -29,6 +30,7 @@ static const int every_run[] = {
 	18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34,
 	35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 84,
 };
+#define IN_WINDOWS 18	      /* the first of them once more, in windows of one to three rows */
 static int first_seed, seeds; /* 0: of every run */
 static const char *program;
 static GRand *chance;
@@ -304,9 +306,12 @@ static void run_seed(unsigned seed)
 
 START_TEST(i12_sequences)
 {
-	const int seed = seeds ? first_seed + _i : every_run[_i];
+	const int all = G_N_ELEMENTS(every_run),
+		  seed = seeds ? first_seed + _i : every_run[_i % all];
 	pid_t pid;
 
+	if (!seeds && _i >= all)
+		rows_window = 1 + (guint)_i % 3;
 	share_steps();
 	start(&pid);
 	if (!pid) {
@@ -315,7 +320,8 @@ START_TEST(i12_sequences)
 	}
 	int status = end_of(pid);
 	if (status)
-		fprintf(stderr, "seed %d failed; alone: %s %d\n", seed, program, seed);
+		fprintf(stderr, "seed %d failed; alone: %s %d 1 %u\n", seed, program, seed,
+			rows_window);
 	ck_assert_int_eq(status, 0);
 }
 END_TEST
@@ -329,9 +335,11 @@ int main(int argc, char **argv)
 	if (argc > 1) {
 		first_seed = atoi(argv[1]);
 		seeds = argc > 2 ? atoi(argv[2]) : 1;
+		rows_window = argc > 3 ? (guint)atoi(argv[3]) : rows_window;
 	}
 	tcase_set_timeout(tcase, 120);
-	tcase_add_loop_test(tcase, i12_sequences, 0, seeds ? seeds : (int)G_N_ELEMENTS(every_run));
+	tcase_add_loop_test(tcase, i12_sequences, 0,
+			    seeds ? seeds : (int)G_N_ELEMENTS(every_run) + IN_WINDOWS);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

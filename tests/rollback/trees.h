@@ -18,6 +18,8 @@
 
 #include "carry.h"
 #include "plan.h"
+#include "rows.h"
+#include "run.h"
 #include "stage.h"
 #include "store/store.h"
 #include "suite.h"
@@ -322,7 +324,7 @@ static inline void way_go(struct way *way)
 {
 	GError *error = NULL;
 
-	ck_assert_msg(carry_out(way->tree, &stop_now, &way->done, &error) &&
+	ck_assert_msg(rollback_windows(way->tree, &way->plan, &stop_now, &way->done, &error) &&
 			      (stop_now || stage_tell(way->tree, &error)),
 		      "%s", error ? error->message : "");
 }
