@@ -4,6 +4,7 @@
 #define TESTS_RETRIEVER_CORE_COPIED_H
 
 #include "core_hook.h"
+#include "volume/left_out.h"
 
 static inline void core_shell(struct core *core, const char *format)
 {
@@ -24,6 +25,9 @@ static inline void core_copied(struct core *core, const char *more)
 	if (more)
 		core_shell(core, more);
 	core_shell(core, "touch -d 2001-01-01 $old/d $old; cp -a $old/. $new/");
+	int root = open(core->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ck_assert_int_eq(left_out_told(root, TOLD_KNOWN, true), 0); /* it was attached */
+	close(root);
 	core_open(core);
 	ck_assert_int_eq(volume_state(core->retriever), VOLUME_FINISHED);
 	core_run(core);

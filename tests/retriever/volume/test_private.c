@@ -95,7 +95,7 @@ START_TEST(attach_takes_no_clients_directory)
 	core_open(&core);
 	core_run(&core);
 	core_connect(&core);
-	core_expect_answer(&core, "status", "state=finished");
+	core_expect_answer(&core, "status", "state=unattached");
 	core_expect_answer(&core, "attach", "-39 ");
 	core_free(&core);
 }
