@@ -109,8 +109,10 @@ static void push(struct walk *walk, DIR *dir, const struct stat *st)
 		struct level *above =
 			&g_array_index(walk->levels, struct level, walk->levels->len - OPEN_MAX);
 
-		above->at = telldir(above->dir);
-		closedir(g_steal_pointer(&above->dir));
+		if (above->dir) { /* else it was closed on an earlier way down */
+			above->at = telldir(above->dir);
+			closedir(g_steal_pointer(&above->dir));
+		}
 	}
 	g_array_append_val(walk->levels, level);
 }

@@ -287,6 +287,9 @@ static bool send_requests(struct smb_conn *conn)
 
 	if (!conn->ready || notes_silence(conn))
 		return true;
+	/* what it answered a while ago proves nothing of now */
+	if (!conn->n && g_get_monotonic_time() - conn->heard > SILENT_MS * MS)
+		trial_begin(&conn->trying);
 	do {
 		/* what else is here has its turns */
 		if (conn->serial % HELP_TURNS && helps(conn))
@@ -399,7 +402,7 @@ static bool take_reply(struct smb_conn *conn, const struct wire_reply *reply)
 		req->verf = smb_pool_verf(&conn->seat, conn->generation);
 	backend_watch_answer(&conn->server->watch, conn->heard);
 	suspects_answered(&conn->server->suspects, req, status, conn->heard);
-	conn->trying.proved[req->op] = true;
+	conn->trying.proved[req->op] = conn->proves = true;
 	smb_pool_answered(conn->seat.pool);
 	forget_request(conn, reply->slot);
 	complete_request(conn->server, req, limit_patience(reply, req, status));
@@ -524,7 +527,6 @@ static void run_worker(struct smb_conn *conn)
 	worker_ended(conn); /* before others connect because of what is given back */
 	if (conn->n)
 		give_back(conn);
-	conn->proves = memchr(conn->trying.proved, true, sizeof(conn->trying.proved));
 	if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
 		tell_failure(
 			conn,
@@ -551,15 +553,17 @@ static void pause_for(struct smb_conn *conn, unsigned ms)
 		wait_for_kick(conn, (int)((until - g_get_monotonic_time()) / 1000) + 1);
 }
 
-/* What cannot be tried now, as too many connections were lost, is not to keep its place before
- * others.  In an outage everything waits. */
+/* What cannot be tried now, as too many connections were lost, or others that are there are not
+ * joined by one more, is not to keep its place before others.  In an outage everything waits. */
 static void put_off(struct smb_conn *conn)
 {
 	struct smb_server *server = conn->server;
 	GQueue waiting = G_QUEUE_INIT;
 
-	if (is_alone(conn) && conn->proves && !smb_pool_has_ready(conn->seat.pool) &&
-	    smb_turns_lost_many(&server->turns, conn->seat.pool->kind))
+	if (!is_alone(conn) || smb_pool_has_ready(conn->seat.pool))
+		return;
+	if ((conn->proves && smb_turns_lost_many(&server->turns, conn->seat.pool->kind)) ||
+	    (smb_turns_refused(&server->turns) && smb_pool_has_ready(server->demand)))
 		smb_pool_drain(conn->seat.pool, &waiting);
 	while (waiting.head)
 		complete_request(server, g_queue_pop_head_link(&waiting)->data, -EAGAIN);

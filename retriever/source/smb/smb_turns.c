@@ -6,8 +6,8 @@
 #define LOSSES 16 /* or twice as many as there are connections */
 
 static atomic_uint times[] = {
-	[SMB_STALL] = 30000, [SMB_REFUSED] = 60000, [SMB_TURN] = 2000,
-	[SMB_LOSS] = 500,    [SMB_HOLD] = 60000,    [SMB_TRUST] = 1000,
+	[SMB_STALL] = 30000, [SMB_REFUSED] = 60000, [SMB_TURN] = 2000,	 [SMB_LOSS] = 500,
+	[SMB_HOLD] = 60000,  [SMB_TRUST] = 1000,    [SMB_STALE] = 10000,
 };
 
 void smb_set_time(enum smb_time time, unsigned ms)
@@ -56,12 +56,26 @@ bool smb_turns_lost_many(struct smb_turns *turns, enum smb_pool_kind kind)
 	return many;
 }
 
+bool smb_turns_refused(struct smb_turns *turns)
+{
+	bool refused;
+
+	pthread_mutex_lock(&turns->lock);
+	refused = turns->refuses;
+	pthread_mutex_unlock(&turns->lock);
+	return refused;
+}
+
 bool smb_turns_may_connect(struct smb_turns *turns, enum smb_pool_kind kind, bool *turn)
 {
 	gint64 now = g_get_monotonic_time();
 	bool may;
 
 	pthread_mutex_lock(&turns->lock);
+	if (turns->trusted && now - turns->let_in > smb_span(SMB_STALE)) {
+		turns->trusted = false;
+		turns->next_try = 0;
+	}
 	may = (turns->trusted || now >= turns->next_try) && !has_lost_many(turns, kind, now);
 	*turn = may && !turns->trusted;
 	if (*turn)
@@ -98,8 +112,8 @@ void smb_turns_ended(struct smb_turns *turns, enum smb_pool_kind kind, bool read
 	pthread_mutex_lock(&turns->lock);
 	if (ready)
 		turns->lost[kind] = MAX(turns->lost[kind], now) + smb_span(SMB_LOSS);
-	if (ready && turns->trusted && !on_purpose) {
-		turns->trusted = now - turns->let_in < smb_span(SMB_TRUST);
+	if (turns->trusted && !on_purpose) {
+		turns->trusted = ready && now - turns->let_in < smb_span(SMB_TRUST);
 		turns->next_try = 0;
 	} else if (turn && !turns->refuses) {
 		turns->next_try = 0;

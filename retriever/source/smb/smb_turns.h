@@ -2,9 +2,10 @@
 /*
  * Who of a server's connections may log on, and when.
  *
- * After a log-on was refused, or a connection lost when none was let in just before, one at a time
- * tries, until one is through: the password may have been changed, and each that is wrong counts on
- * the way to a locked account. One that hangs does not hold up the others for long.
+ * After a log-on failed, or none was let in for 10 s, or a connection was lost when none was let in
+ * just before, one at a time tries, until one is through: the password may have been changed, and
+ * each that is wrong counts on the way to a locked account. One that hangs does not hold up the
+ * others for long.
  *
  * Each log-on costs the server something, and a panic more.  So connections that are lost count,
  * for all of one pool together: LOSSES are made again at once, then one each SMB_LOSS.  Trials
@@ -46,6 +47,8 @@ void smb_turns_failed(struct smb_turns *turns, bool refused);
 void smb_turns_ended(struct smb_turns *turns, enum smb_pool_kind kind, bool ready, bool turn,
 		     bool on_purpose);
 
+/* The last log-on was refused. */
+bool smb_turns_refused(struct smb_turns *turns);
 /* Connections are made again one each SMB_LOSS only. */
 bool smb_turns_lost_many(struct smb_turns *turns, enum smb_pool_kind kind);
 /* The object is given up at which at most one was lost of `kind`, SMB_ALONE and SMB_TRIAL each. */
@@ -54,8 +57,9 @@ void smb_turns_forgive(struct smb_turns *turns, enum smb_pool_kind kind);
 /* For tests, in ms: silence after which a server is given up, for workers that start from now on;
  * between log-ons of a server that refuses them; how long a connection may try alone, after another
  * was lost; between log-ons where connections are lost over and over; how long what was given up is
- * not asked for again; how long a log-on says that the password is right. */
-enum smb_time { SMB_STALL, SMB_REFUSED, SMB_TURN, SMB_LOSS, SMB_HOLD, SMB_TRUST };
+ * not asked for again; how long a log-on says that the password is right, when a connection
+ * is lost, and when none is. */
+enum smb_time { SMB_STALL, SMB_REFUSED, SMB_TURN, SMB_LOSS, SMB_HOLD, SMB_TRUST, SMB_STALE };
 void smb_set_time(enum smb_time time, unsigned ms);
 gint64 smb_span(enum smb_time time); /* us */
 

@@ -102,6 +102,36 @@ START_TEST(all_try_after_a_loss)
 }
 END_TEST
 
+/* It may have been changed since. */
+START_TEST(one_tries_after_a_while)
+{
+	bool turn;
+
+	ck_assert(smb_turns_may_connect(&turns, SMB_DEMAND, &turn) && turn);
+	smb_turns_connected(&turns, turn);
+	ck_assert(smb_turns_may_connect(&turns, SMB_ALONE, &turn) && !turn);
+	smb_set_time(SMB_STALE, 0);
+	while (smb_turns_may_connect(&turns, SMB_ALONE, &turn) && !turn)
+		;
+	ck_assert(turn && !may(SMB_ALONE));
+	smb_set_time(SMB_STALE, 10000);
+}
+END_TEST
+
+START_TEST(one_tries_after_an_outage)
+{
+	bool turn;
+
+	smb_set_time(SMB_TRUST, 60000);
+	connect_and_lose(SMB_DEMAND);
+	ck_assert(smb_turns_may_connect(&turns, SMB_DEMAND, &turn) && !turn);
+	smb_turns_failed(&turns, false);
+	smb_turns_ended(&turns, SMB_DEMAND, false, turn, false);
+	ck_assert(smb_turns_may_connect(&turns, SMB_DEMAND, &turn) && turn);
+	ck_assert(!may(SMB_DEMAND));
+}
+END_TEST
+
 /* What is ended for want of work is no loss of trust. */
 START_TEST(ended_on_purpose)
 {
@@ -124,6 +154,8 @@ int main(void)
 	tcase_add_test(tcase, what_is_given_up_is_of_no_account);
 	tcase_add_test(tcase, one_tries_after_a_loss);
 	tcase_add_test(tcase, all_try_after_a_loss);
+	tcase_add_test(tcase, one_tries_after_a_while);
+	tcase_add_test(tcase, one_tries_after_an_outage);
 	tcase_add_test(tcase, ended_on_purpose);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
