@@ -134,6 +134,19 @@ unsigned left_out_get_told(int root_fd)
 	return fgetxattr(root_fd, XATTR_TOLD, &told, 1) == 1 ? told : 0;
 }
 
+bool left_out_was_attached(int root_fd)
+{
+	return fgetxattr(root_fd, XATTR_TOLD, NULL, 0) >= 0 || errno != ENODATA;
+}
+
+int left_out_attached(int root_fd)
+{
+	const uint8_t unknown = 0;
+	int ret = fsetxattr(root_fd, XATTR_TOLD, &unknown, 1, XATTR_CREATE);
+
+	return ret < 0 && errno != EEXIST ? -errno : 0;
+}
+
 int left_out_told(int root_fd, unsigned told, bool anew)
 {
 	const unsigned before = left_out_get_told(root_fd);

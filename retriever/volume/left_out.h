@@ -73,5 +73,9 @@ enum {
 int left_out_told(int root_fd, unsigned told, bool anew);
 /* 0: it is not known. */
 unsigned left_out_get_told(int root_fd);
+/* A root keeps that attribute when all is done with; where it cannot be told, it was. */
+bool left_out_was_attached(int root_fd);
+/* It is, maybe since before there was that attribute.  0 or -errno. */
+int left_out_attached(int root_fd);
 
 #endif

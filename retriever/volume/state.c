@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "state.h"
 
+#include <unistd.h>
+
 #include "left_out.h"
 #include "private.h"
 
@@ -10,6 +12,12 @@ static const char *const state_names[] = {"unattached", "migrating", "whole",
 const char *volume_state_name(enum volume_state state)
 {
 	return state_names[state];
+}
+
+/* By a release that left no mark at the root. */
+static bool is_report_kept(const struct retriever *retriever)
+{
+	return retriever->config->report && access(retriever->config->report, F_OK) == 0;
 }
 
 static enum volume_state state(struct retriever *retriever)
@@ -25,7 +33,7 @@ static enum volume_state state(struct retriever *retriever)
 		return VOLUME_WHOLE;
 	/* there may be something in it that is to be adopted; what was attached keeps a mark */
 	if (retriever->private_fd >= 0 || migrate_is_vacant(retriever->root_fd, true) ||
-	    !left_out_get_told(retriever->root_fd))
+	    !(left_out_was_attached(retriever->root_fd) || is_report_kept(retriever)))
 		return VOLUME_UNATTACHED;
 	return VOLUME_FINISHED;
 }

@@ -90,6 +90,8 @@ int attach_report(struct retriever *retriever)
 	g_auto(GStrv) lines = g_strsplit(all, "\n", -1);
 	int ret = left_out_told(retriever->root_fd, told(retriever), false);
 
+	if (!ret)
+		ret = left_out_attached(retriever->root_fd);
 	for (char **line = lines; *line && !ret; line++)
 		if (**line)
 			ret = report_add(retriever->report, REPORT_VOLUME, "", *line);
@@ -387,6 +389,10 @@ static int prepare(struct retriever *retriever, const struct attach *how, char *
 
 static int bind_root(struct retriever *retriever, const struct source_xattrs *xattrs)
 {
+	const bool copied = retriever->prior && !retriever->prior->adopted;
+	/* of a copy of ours the marks are as it was made */
+	const unsigned before =
+		copied ? left_out_get_told(retriever->prior->fd) : TOLD_KNOWN | told(retriever);
 	int ret = 0;
 
 	errors_set_directory(retriever->errors, retriever->private_fd);
@@ -399,9 +405,8 @@ static int bind_root(struct retriever *retriever, const struct source_xattrs *xa
 	aside_count(retriever);
 	counters_save(retriever, false);
 	history_sample(retriever);
-	/* of a copy of ours the marks are as it was made */
-	if (!retriever->prior || retriever->prior->adopted)
-		ret = left_out_told(retriever->root_fd, told(retriever), true);
+	if (before & TOLD_KNOWN)
+		ret = left_out_told(retriever->root_fd, before, true);
 	if (!ret)
 		ret = attach_report(retriever);
 	if (!ret)

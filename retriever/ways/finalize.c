@@ -13,6 +13,7 @@
 #include "volume/aside.h"
 #include "volume/errors.h"
 #include "volume/history.h"
+#include "volume/left_out.h"
 #include "volume/prior.h"
 #include "volume/private.h"
 #include "volume/proof_place.h"
@@ -143,6 +144,8 @@ int finalize_volume(struct retriever *retriever, bool unwatched, char **message)
 	if (ret)
 		return ret;
 	ret = durability_sync_all(retriever);
+	if (!ret)
+		ret = left_out_attached(retriever->root_fd);
 	if (ret) {
 		*message = g_strdup_printf("%s: %s", retriever->config->root, g_strerror(-ret));
 		return ret;

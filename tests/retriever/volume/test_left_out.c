@@ -168,6 +168,9 @@ START_TEST(told)
 
 	core_make(&core);
 	fd = open(core.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ck_assert(!left_out_was_attached(fd));
+	ck_assert_int_eq(left_out_attached(fd), 0);
+	ck_assert(left_out_was_attached(fd));
 	ck_assert_uint_eq(left_out_get_told(fd), 0);
 	/* what was made before by those who did not know of it */
 	ck_assert_int_eq(left_out_told(fd, TOLD_ACLS, false), 0);

@@ -2,6 +2,7 @@
 #include "core_copy.h"
 #include "core_opens.h"
 
+#include "volume/left_out.h"
 #include "volume/jobs.h"
 #include "volume/listed.h"
 #include "volume/prior.h"
@@ -122,6 +123,8 @@ END_TEST
 /* Nothing of what was listed stays when the copy is attached. */
 START_TEST(listings_go_with_the_switch)
 {
+	g_autofree char *message = NULL;
+
 	make_many();
 	copy_run("run");
 	ck_assert_uint_eq(listed_files(), 1);
@@ -131,6 +134,9 @@ START_TEST(listings_go_with_the_switch)
 	ck_assert(!is_there(core.root, ".migrate/prior/.migrate"));
 	make_all();
 	expect_same_tree();
+	ck_assert_uint_ne(left_out_get_told(core.retriever->root_fd) & TOLD_KNOWN, 0);
+	ck_assert_int_eq(finalize_volume(core.retriever, true, &message), 0);
+	ck_assert_int_eq(volume_state(core.retriever), VOLUME_FINISHED);
 	copy_free();
 }
 END_TEST
