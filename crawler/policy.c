@@ -53,12 +53,14 @@ static bool brought(struct policy *policy, const struct policy_result *result)
 
 /*
  * The same step again after a pause, unless nothing speaks for it.  What failed is tried twice in
- * all: an old server that is away makes a pass long, and nothing fail.
+ * all, or once more where the counts alone say that nothing came: an old server that is away makes
+ * a pass long, and nothing fail.
  */
 static bool again(struct policy *policy, const struct policy_result *result, unsigned *pause_ms)
 {
 	policy->idle = brought(policy, result) ? 0 : policy->idle + 1;
-	if (policy->once || policy->idle >= IDLE_PASSES || (policy->idle && !result->busy))
+	if (policy->once || policy->idle >= IDLE_PASSES ||
+	    (policy->idle && !result->busy && (!result->advanced || policy->idle > 1)))
 		return false;
 	*pause_ms = 1000u << (2 * policy->idle);
 	return true;

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 #include "volume/dummy.h"
 #include "volume/errors.h"
@@ -14,6 +15,14 @@
 #include "volume/turns.h"
 #include "volume/unlisted.h"
 #include "volume/waiters.h"
+
+/* What is missing is room for attributes. */
+static bool has_room(int fd)
+{
+	struct statvfs fs;
+
+	return fstatvfs(fd, &fs) == 0 && fs.f_bavail > 0;
+}
 
 /* With the lock held: every name is here.  Times first, the record last.  sum: of the names, or
  * NULL; also where attributes leave no room for it, as the record is then no longer than before. */
@@ -41,7 +50,7 @@ static int mark_filled(struct object *object, const uint64_t *sum)
 		rec->mtime = rec->shown_mtime;
 	counted = recount_begin(retriever, object->fd, "", RECOUNT_FILLED);
 	ret = object_store(object);
-	if (ret == -ENOSPC && sum) {
+	if (ret == -ENOSPC && sum && has_room(object->fd)) {
 		rec->flags &= ~MIGRATE_REC_LISTED;
 		ret = object_store(object);
 	}

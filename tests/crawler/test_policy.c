@@ -96,7 +96,7 @@ START_TEST(passes_that_bring_the_same)
 	while (policy_next(&policy, &some_left, false, &pause) == STEP_DATA)
 		ck_assert_uint_lt(++passes, 10);
 	ck_assert_int_eq(policy.step, STEP_LEFT);
-	ck_assert_uint_eq(passes, 2); /* each step twice */
+	ck_assert_uint_eq(passes, 4); /* each step three times */
 }
 END_TEST
 

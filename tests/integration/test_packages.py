@@ -29,7 +29,9 @@ def dpkg(*argv, fails=False):
 def files():
     found = set()
     for top in ('/etc', '/usr', '/var'):
-        for path, _, names in os.walk(top):
+        for path, below, names in os.walk(top):
+            if path == '/var':
+                below.remove('tmp')     # where others make what they like
             found.update(os.path.join(path, name) for name in names)
             found.add(path)
     return {path for path in found if not OF_DPKG.match(path)}

@@ -354,7 +354,8 @@ static bool is_hung(const struct smb_conn *conn)
 
 static void give_back(struct smb_conn *conn)
 {
-	const bool alone = conn->n == 1;
+	/* a network that ends connections ends those of one request as well */
+	const bool alone = conn->n == 1 && is_alone(conn);
 	struct under_way list[WIRE_SLOTS];
 	GQueue again = G_QUEUE_INIT;
 	unsigned n = 0;
