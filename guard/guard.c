@@ -125,7 +125,7 @@ static void take_event_of(struct guard *guard, const struct marks_event *event, 
 	} else if (process_is_one_of(process, refused)) {
 		answer_now(guard, event, EIO, "it is not here yet, and guard-refuse names it");
 	} else if (waits_are_full(guard->waits, uid)) {
-		answer_now(guard, event, EBUSY, "too many wait already");
+		answer_now(guard, event, nfsd ? EAGAIN : EBUSY, "too many wait already");
 	} else {
 		waits_add(guard->waits, event, uid, nfsd);
 	}

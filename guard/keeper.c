@@ -73,10 +73,13 @@ static int door(const char *path, int (*to)(int, const struct sockaddr *, sockle
 /* The keeper sends all that it has, one after the other. */
 static int receive(const char *path, unsigned n)
 {
+	const struct timeval limit = {.tv_sec = 5}; /* one that is frozen is not waited for */
 	const int sock = door(path, connect);
 	uint8_t data[256];
 	int fd = -1;
 
+	if (sock >= 0)
+		setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 	for (unsigned i = 0; sock >= 0 && i <= n; i++) {
 		int fds[MIGRATE_FRAME_MAX_FDS];
 		size_t count;

@@ -27,9 +27,12 @@ static int finish_connect(int fd)
 {
 	struct pollfd ready = {.fd = fd, .events = POLLOUT};
 	socklen_t len = sizeof(int);
-	int err = 0;
+	int err = 0, n;
 
-	if (poll(&ready, 1, CONNECT_MS) != 1)
+	do {
+		n = poll(&ready, 1, CONNECT_MS);
+	} while (n < 0 && errno == EINTR);
+	if (n != 1)
 		err = ETIMEDOUT;
 	else if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len) < 0)
 		err = errno;

@@ -207,7 +207,7 @@ def hostile(args):
     server.exports, server.smb = None, None
     told('exports: does not answer within 1 s', wait=1)
     server.exports = good
-    process = start(args, host.address, wait=20)
+    process = start(args, host.address, wait=200)
     wait_for('it waits, jailed', lambda: jailed(process.pid, filters=2))
     process.terminate()
     process.communicate(timeout=300)

@@ -31,7 +31,13 @@ class MemoryGroup:
 
     def __enter__(self):
         top, (self.limit_name, self.kept) = hierarchy()
-        self.path = tempfile.mkdtemp(prefix='quickmigrate-', dir=top)
+        try:
+            self.path = tempfile.mkdtemp(prefix='quickmigrate-', dir=top)
+        except OSError as error:
+            raise Failure(f'no control group can be made here: {error}') from None
+        for name, value in (('memory.swap.max', 0), ('memory.swappiness', 0)):  # nothing is swapped
+            if os.path.exists(f'{self.path}/{name}'):
+                self.put(name, value)
         return self
 
     def __exit__(self, *_):
@@ -54,7 +60,8 @@ class MemoryGroup:
 
     def add(self, *pids):
         for pid in pids:
-            self.put('cgroup.procs', pid)
+            with contextlib.suppress(ProcessLookupError):
+                self.put('cgroup.procs', pid)
 
     def limit(self, more):
         """More than it has now, in bytes; None: there is none."""
