@@ -331,7 +331,7 @@ def what_ends_connections_is_given_up_alone(args):
     finish(migration)
 
 
-@case()
+@case(long=True)
 def what_takes_the_memory_is_given_up_alone(args):
     """The server makes a worker take 15 MiB for one file: the kernel ends workers, and nothing else."""
     def make(root):
