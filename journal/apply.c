@@ -274,18 +274,23 @@ static void crossed(struct apply *apply, const struct event *event, bool known, 
 
 /* A scan may find it neither where it was nor where it is: then its row says what the scan would,
  * as far as that can be known.  A directory is visited (scan_moved()), and below one that came back
- * everything counts. */
-static void moved_in_gap(struct apply *apply, const struct event *event)
+ * everything counts: then it is true. */
+static bool moved_in_gap(struct apply *apply, const struct event *event)
 {
 	const struct journal_durable *state = journal_store_state(apply->store);
 
 	if (state->gap == INT64_MAX)
-		return;
-	if (!(event->mask & FAN_ONDIR))
+		return false;
+	if (!(event->mask & FAN_ONDIR)) {
 		journal_store_touch(apply->store, &event->object,
 				    JOURNAL_DATA | JOURNAL_META | JOURNAL_SCANNED, NULL);
-	else if (state->left)
-		journal_store_touch(apply->store, &event->object, JOURNAL_RETURNED, NULL);
+		return false;
+	}
+	if (state->left)
+		journal_store_touch(
+			apply->store, &event->object,
+			JOURNAL_META | JOURNAL_ENTRIES | JOURNAL_SCANNED | JOURNAL_RETURNED, NULL);
+	return state->left;
 }
 
 static void moved(struct apply *apply, const struct event *event)
@@ -294,6 +299,7 @@ static void moved(struct apply *apply, const struct event *event)
 	const bool from = volume_part(apply->volume, &event->from.dir) == VOLUME_WITHIN;
 	const bool to = volume_part(apply->volume, &event->to.dir) == VOLUME_WITHIN;
 	const bool known = journal_store_find(apply->store, &event->object, NULL);
+	bool whole = false;
 
 	if (from)
 		remember(apply, &event->object, &event->from, false);
@@ -305,10 +311,10 @@ static void moved(struct apply *apply, const struct event *event)
 	if (from != to)
 		crossed(apply, event, known, to);
 	else if (from)
-		moved_in_gap(apply, event);
+		whole = moved_in_gap(apply, event);
 	if (directory) {
 		volume_forget(apply->volume);
-		scan_moved(apply->scan, &event->object);
+		scan_moved(apply->scan, &event->object, whole);
 	}
 }
 

@@ -24,10 +24,13 @@ struct scan {
 	/* Directories to be visited: handles as in the store, behind each `whole` and the length.
 	 */
 	GByteArray *stack;
-	bool whole;	   /* the one that is being read came back: all in it counts */
-	GArray *returned;  /* such ones, struct migrate_binding */
-	GHashTable *moved; /* directories that are visited because they were moved */
-	DIR *dir;	   /* the one that is being read, or NULL */
+	bool whole;	  /* the one that is being read came back: all in it counts */
+	GArray *returned; /* such ones, struct migrate_binding */
+	bool later;	  /* one came back meanwhile, which is the next scan's */
+	/* Directories that are visited because they were moved, struct migrate_binding -> whether
+	 * all in it counts. */
+	GHashTable *moved;
+	DIR *dir; /* the one that is being read, or NULL */
 	struct migrate_binding dir_handle;
 	struct migrate_binding links; /* .migrate/links; or len 0 */
 	dev_t dev;
@@ -87,22 +90,44 @@ void scan_free(struct scan *scan)
 	g_free(scan);
 }
 
-/* Once: what is in it by then is on the stack by handle, and what comes into it later is told. */
-void scan_moved(struct scan *scan, const struct migrate_binding *dir)
+/* JOURNAL_RETURNED stays in its row. */
+static void leave_to_next(struct scan *scan, const struct migrate_binding *dir)
 {
-	if (scan && g_hash_table_add(scan->moved, g_memdup2(dir, sizeof(*dir))))
-		push(scan, dir, scan->returned->len);
-}
-
-void scan_returned(struct scan *scan, const struct migrate_binding *dir)
-{
-	for (guint i = 0; scan && i < scan->returned->len; i++) {
+	for (guint i = 0; i < scan->returned->len; i++) {
 		struct migrate_binding *returned =
 			&g_array_index(scan->returned, struct migrate_binding, i);
 
 		if (migrate_binding_equal(returned, dir))
 			returned->len = 0;
 	}
+}
+
+/* Once, and once as a whole: what is in it by then is on the stack by handle, and what comes into
+ * it later is told. */
+void scan_moved(struct scan *scan, const struct migrate_binding *dir, bool whole)
+{
+	gpointer before = NULL;
+
+	if (!scan)
+		return;
+	if (g_hash_table_lookup_extended(scan->moved, dir, NULL, &before) &&
+	    (!whole || GPOINTER_TO_INT(before))) {
+		if (whole && scan->later) /* it may have been in what came back */
+			leave_to_next(scan, dir);
+		return;
+	}
+	g_hash_table_insert(scan->moved, g_memdup2(dir, sizeof(*dir)), GINT_TO_POINTER(whole));
+	push(scan, dir, whole || scan->returned->len);
+	if (whole)
+		g_array_append_val(scan->returned, *dir);
+}
+
+void scan_returned(struct scan *scan, const struct migrate_binding *dir)
+{
+	if (!scan)
+		return;
+	scan->later = true;
+	leave_to_next(scan, dir);
 }
 
 uint64_t scan_unread(const struct scan *scan, const char **first)

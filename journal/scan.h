@@ -9,9 +9,9 @@
  * gap may have been changed.  Beside that, a file whose mtime is not before the switch has other
  * bytes: what is written through a mapping is not told.  Directories are visited by handle, so that
  * renames lead nowhere else; one that is moved meanwhile is told by an event (scan_moved()), and is
- * visited once more, however often it is moved.  Below a directory that was out of the volume for a
- * while everything may have been changed, whatever its ctime: JOURNAL_RETURNED stays in its row
- * until the scan has come to its end.
+ * visited once or twice more, however often it is moved.  Below a directory that was out of the
+ * volume for a while everything may have been changed, whatever its ctime: JOURNAL_RETURNED stays
+ * in its row until the scan has come to its end.
  */
 #ifndef JOURNAL_SCAN_H
 #define JOURNAL_SCAN_H
@@ -34,8 +34,8 @@ enum scan_result {
 };
 /* Goes on for about that long.  Blocks for the disk. */
 enum scan_result scan_step(struct scan *scan, int64_t microseconds, GError **error);
-/* Visits that directory too. */
-void scan_moved(struct scan *scan, const struct migrate_binding *dir);
+/* Visits that directory too.  whole: all below it counts, and JOURNAL_RETURNED is in its row. */
+void scan_moved(struct scan *scan, const struct migrate_binding *dir, bool whole);
 /* It came back once more: that is the next scan's. */
 void scan_returned(struct scan *scan, const struct migrate_binding *dir);
 /* After SCAN_DONE, in the transaction that says so.  false: directories were moved meanwhile, and

@@ -40,13 +40,18 @@ static void tear_down(void)
 	tree_remove();
 }
 
-static void catch_up(void)
+static void catch_up_with(struct scan *scan)
 {
 	struct watched watched;
 
 	ck_assert(watch_take(watch, true, &watched, NULL));
-	ck_assert_uint_eq(apply_batch(apply, &watched, NULL), 0);
+	ck_assert_uint_eq(apply_batch(apply, &watched, scan), 0);
 	commit(store);
+}
+
+static void catch_up(void)
+{
+	catch_up_with(NULL);
 }
 
 static int flags_of_handle(const struct migrate_binding *object)
@@ -322,6 +327,7 @@ END_TEST
 START_TEST(moved_in_a_gap)
 {
 	struct journal_durable *state = journal_store_state(store);
+	struct scan *scan;
 
 	rename_file("volume/f", "volume/d/f");
 	make_dir("volume/e");
@@ -329,16 +335,96 @@ START_TEST(moved_in_a_gap)
 	ck_assert_int_eq(flags_of("volume/d/f"), JOURNAL_NAMES);
 	gap_open(state, 1, "start");
 	state->left = true;
+	scan = scan_new(volume, store, 0, INT64_MAX);
 	rename_file("volume/d/f", "volume/d/h");
 	rename_file("volume/e", "volume/d/e");
 	link_file("volume/g", "volume/d/g");
 	remove_file("volume/g");
-	catch_up();
+	catch_up_with(scan);
+	scan_free(scan);
 	ck_assert_int_eq(flags_of("volume/d/h"),
 			 JOURNAL_NAMES | JOURNAL_DATA | JOURNAL_META | JOURNAL_SCANNED);
 	ck_assert(flags_of("volume/d/e") & JOURNAL_RETURNED);
 	ck_assert_int_eq(flags_of("volume/d/g") & (JOURNAL_DATA | JOURNAL_SCANNED),
 			 JOURNAL_DATA | JOURNAL_SCANNED);
+}
+END_TEST
+
+static void finish(struct scan *scan)
+{
+	while (scan_step(scan, 1000, NULL) == SCAN_MORE)
+		;
+}
+
+/* Out of one that came back, maybe, when the scan is through with the rows: the same scan sees to
+ * all that is below it, and the next one has nothing to do for it. */
+START_TEST(moved_while_a_scan_looks)
+{
+	struct journal_durable *state = journal_store_state(store);
+	struct scan *scan;
+
+	put_file("volume/d/file", "text");
+	make_dir("volume/e");
+	catch_up();
+	journal_store_clear(store);
+	commit(store);
+	gap_open(state, 1, "start");
+	state->left = true;
+	scan = scan_new(volume, store, INT64_MAX, INT64_MAX);
+	finish(scan);
+	ck_assert_int_eq(flags_of("volume/d/file"), -1);
+	rename_file("volume/d", "volume/e/d");
+	catch_up_with(scan);
+	ck_assert(flags_of("volume/e/d") & JOURNAL_RETURNED); /* if the scan is stopped */
+	ck_assert(!scan_end(scan));
+	finish(scan);
+	ck_assert_int_ne(flags_of("volume/e/d/file"), -1);
+	ck_assert(flags_of("volume/e/d/file") & JOURNAL_DATA);
+	ck_assert(flags_of("volume/e/d") & JOURNAL_META);
+	/* however often it is moved */
+	rename_file("volume/e/d", "volume/d");
+	catch_up_with(scan);
+	ck_assert(scan_end(scan));
+	ck_assert(!(flags_of("volume/d") & JOURNAL_RETURNED));
+	/* but with one that came back since, it is the next scan's */
+	rename_file("volume/d", "volume/e/d");
+	rename_file("volume/e", "other/e");
+	rename_file("other/e", "volume/e");
+	rename_file("volume/e/d", "volume/d");
+	catch_up_with(scan);
+	finish(scan);
+	ck_assert(scan_end(scan));
+	ck_assert(flags_of("volume/d") & JOURNAL_RETURNED);
+	scan_free(scan);
+}
+END_TEST
+
+/* It was moved before something came back, and is so once more after it. */
+START_TEST(moved_before_what_left_is_known)
+{
+	struct journal_durable *state = journal_store_state(store);
+	struct scan *scan;
+
+	put_file("volume/d/file", "text");
+	make_dir("volume/e");
+	catch_up();
+	journal_store_clear(store);
+	commit(store);
+	gap_open(state, 1, "start");
+	scan = scan_new(volume, store, INT64_MAX, INT64_MAX);
+	rename_file("volume/d", "volume/e/d");
+	catch_up_with(scan);
+	finish(scan);
+	ck_assert_int_eq(flags_of("volume/e/d/file"), -1);
+	state->left = true;
+	rename_file("volume/e/d", "volume/d");
+	catch_up_with(scan);
+	ck_assert(!scan_end(scan));
+	finish(scan);
+	ck_assert(scan_end(scan));
+	ck_assert_int_ne(flags_of("volume/d/file"), -1);
+	ck_assert(!(flags_of("volume/d") & JOURNAL_RETURNED));
+	scan_free(scan);
 }
 END_TEST
 
@@ -520,6 +606,8 @@ int main(void)
 	tcase_add_test(tcase, another_tree);
 	tcase_add_test(tcase, a_directory_that_comes_back);
 	tcase_add_test(tcase, moved_in_a_gap);
+	tcase_add_test(tcase, moved_while_a_scan_looks);
+	tcase_add_test(tcase, moved_before_what_left_is_known);
 	tcase_add_test(tcase, written_by_a_name_elsewhere);
 	tcase_add_test(tcase, written_through_a_mapping);
 	tcase_add_test(tcase, a_mapping_and_its_mtime_set_back);

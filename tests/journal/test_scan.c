@@ -331,7 +331,7 @@ START_TEST(moved_meanwhile)
 		;
 	rename_file("other/dir", "volume/a/dir");
 	ck_assert_int_eq(flags_of("volume/a/dir/file"), -1);
-	scan_moved(scan, &dir);
+	scan_moved(scan, &dir, false);
 	ck_assert(!scan_end(scan));
 	while (scan_step(scan, 0, NULL) == SCAN_MORE)
 		;
@@ -339,7 +339,7 @@ START_TEST(moved_meanwhile)
 	ck_assert_uint_gt(scan_looked_at(scan), 2);
 	ck_assert(scan_end(scan));
 	/* again and again: it has an end */
-	scan_moved(scan, &dir);
+	scan_moved(scan, &dir, false);
 	ck_assert(scan_end(scan));
 	scan_free(scan);
 }
