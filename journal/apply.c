@@ -282,8 +282,11 @@ static bool moved_in_gap(struct apply *apply, const struct event *event)
 	if (state->gap == INT64_MAX)
 		return false;
 	if (!(event->mask & FAN_ONDIR)) {
-		journal_store_touch(apply->store, &event->object,
-				    JOURNAL_DATA | JOURNAL_META | JOURNAL_SCANNED, NULL);
+		/* The next one meets it where it is, with the ctime of now.  What cannot be looked
+		 * at keeps the gap meanwhile. */
+		if (apply->scan)
+			journal_store_touch(apply->store, &event->object,
+					    JOURNAL_DATA | JOURNAL_META | JOURNAL_SCANNED, NULL);
 		return false;
 	}
 	if (state->left)

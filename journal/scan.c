@@ -24,9 +24,10 @@ struct scan {
 	/* Directories to be visited: handles as in the store, behind each `whole` and the length.
 	 */
 	GByteArray *stack;
-	bool whole;	  /* the one that is being read came back: all in it counts */
-	GArray *returned; /* such ones, struct migrate_binding */
-	bool later;	  /* one came back meanwhile, which is the next scan's */
+	bool whole;	   /* the one that is being read came back: all in it counts */
+	GArray *returned;  /* such ones, struct migrate_binding */
+	bool whole_unread; /* something in such a one could not be looked at */
+	bool later;	   /* one came back meanwhile, which is the next scan's */
 	/* Directories that are visited because they were moved, struct migrate_binding -> whether
 	 * all in it counts. */
 	GHashTable *moved;
@@ -247,6 +248,7 @@ static bool skip(struct scan *scan, const char *name, int number, GError **error
 		journal_store_touch(
 			scan->store, &scan->dir_handle,
 			JOURNAL_META | JOURNAL_ENTRIES | JOURNAL_DIRECTORY | JOURNAL_SCANNED, NULL);
+	scan->whole_unread |= scan->whole;
 	if (scan->unread++ < UNREAD_SAID)
 		g_warning("%s: %s: it cannot be told what was changed there: check the file system",
 			  path, g_strerror(number));
@@ -373,7 +375,7 @@ bool scan_end(struct scan *scan)
 {
 	if (scan->stack->len)
 		return false;
-	for (guint i = 0; !scan->unread && i < scan->returned->len; i++) {
+	for (guint i = 0; !scan->whole_unread && i < scan->returned->len; i++) {
 		const struct migrate_binding *dir =
 			&g_array_index(scan->returned, struct migrate_binding, i);
 

@@ -11,7 +11,7 @@
  * renames lead nowhere else; one that is moved meanwhile is told by an event (scan_moved()), and is
  * visited once or twice more, however often it is moved.  Below a directory that was out of the
  * volume for a while everything may have been changed, whatever its ctime: JOURNAL_RETURNED stays
- * in its row until the scan has come to its end.
+ * in its row until a scan has come to its end that could look at all of that.
  */
 #ifndef JOURNAL_SCAN_H
 #define JOURNAL_SCAN_H

@@ -151,12 +151,19 @@ START_TEST(unreadable)
 	ck_assert_int_eq(flags_of("volume/a"),
 			 FOUND | JOURNAL_ENTRIES | JOURNAL_META | JOURNAL_DIRECTORY);
 	ck_assert_int_eq(flags_of("volume/dir"), -1);
-	ck_assert(flags_of("volume/back") & JOURNAL_RETURNED); /* a scan that saw all is to come */
+	/* all that is below it was looked at */
+	ck_assert(!(flags_of("volume/back") & JOURNAL_RETURNED));
+	journal_store_touch(store, &back, JOURNAL_RETURNED, NULL);
+	read_of_bad = 0;
+	bad_dir = inode_of("volume/back");
+	ck_assert_uint_eq(scan_all(INT64_MAX, INT64_MAX), 2);  /* and by its row */
+	ck_assert(flags_of("volume/back") & JOURNAL_RETURNED); /* not all that is below it */
 	read_of_bad = 0;
 	bad_dir = inode_of("volume/dir");
 	ck_assert_uint_eq(scan_all(0, INT64_MAX), 1);
 	ck_assert_int_eq(flags_of("volume/dir/file"), -1);
 	bad_dir = 0;
+	journal_store_touch(store, &back, JOURNAL_RETURNED, NULL);
 	ck_assert_int_ne(flags_of("volume/dir"), -1);
 	ck_assert_int_ne(flags_of("volume/a/bad"), -1);
 	ck_assert_int_ne(flags_of("volume/a/file"), -1);
