@@ -180,8 +180,9 @@ static bool compare_row(struct scan *scan)
 	exists = volume_exists(scan->volume, &row.handle, &st) ||
 		 (row.parent.len &&
 		  volume_holds(scan->volume, &row.handle, &row.parent, row.name) < 0);
-	/* The one name of several that is known may be in another tree. */
-	there = exists && ((!(row.flags & JOURNAL_DIRECTORY) && st.st_nlink > 1) ||
+	/* The one name of several that is known may be in another tree; but all of them are, if it
+	 * was moved out, and the walk finds a name that came meanwhile. */
+	there = exists && ((!(row.flags & (JOURNAL_DIRECTORY | JOURNAL_GONE)) && st.st_nlink > 1) ||
 			   volume_has(scan->volume, &row.handle));
 	if (there && row.flags & (JOURNAL_GONE | JOURNAL_RETURNED))
 		take_returned(scan, &row);

@@ -376,6 +376,26 @@ START_TEST(a_name_in_another_tree)
 }
 END_TEST
 
+/* All its names were moved out. */
+START_TEST(names_that_left)
+{
+	const struct journal_place f = {binding_of("volume"), "f"}, g = {f.dir, "g"};
+	struct migrate_binding file;
+
+	put_file("volume/f", "text");
+	link_file("volume/f", "volume/g");
+	file = binding_of("volume/f");
+	rename_file("volume/f", "other/f");
+	rename_file("volume/g", "other/g");
+	journal_store_moved(store, &file, false, &f, NULL);
+	journal_store_moved(store, &file, false, &g, NULL);
+	ck_assert_int_eq(flags_of("other/f"), JOURNAL_NAMES | JOURNAL_GONE);
+	scan_all(INT64_MAX, INT64_MAX);
+	ck_assert_int_eq(flags_of("other/f"), JOURNAL_NAMES | JOURNAL_GONE);
+	ck_assert_int_eq(journal_store_state(store)->left, 0);
+}
+END_TEST
+
 /* By a scan that finds it after it was taken for gone. */
 START_TEST(found_is_not_gone)
 {
@@ -419,6 +439,7 @@ int main(void)
 	tcase_add_test(tcase, rows_are_compared);
 	tcase_add_test(tcase, moved_meanwhile);
 	tcase_add_test(tcase, a_name_in_another_tree);
+	tcase_add_test(tcase, names_that_left);
 	tcase_add_test(tcase, found_is_not_gone);
 	tcase_add_test(tcase, what_is_mounted_there);
 	suite_add_tcase(suite, tcase);
