@@ -219,6 +219,13 @@ static void stop_scan(struct journal *journal)
 	journal->scan = NULL;
 }
 
+/* It came to no end: who asked for it still wants it. */
+static void give_up_scan(struct journal *journal)
+{
+	stop_scan(journal);
+	journal->scan_began = 0;
+}
+
 /* Nothing of the transaction is there: what it was about is a gap. */
 static bool no_room(struct journal *journal, GError *why, GError **error)
 {
@@ -382,7 +389,7 @@ static bool scan(struct journal *journal, GError **error)
 	default:
 		g_warning("%s; the gap stays, and is looked at again", why->message);
 		g_error_free(why);
-		stop_scan(journal);
+		give_up_scan(journal);
 		say(journal);
 		journal->again = journal_boottime() + AGAIN_AFTER;
 		return true;
@@ -400,7 +407,7 @@ static void look_at_clock(struct journal *journal, int64_t now)
 	if (back > SECOND) {
 		gap_clock(journal_store_state(journal->store), back);
 		if (gap_lower(journal_store_state(journal->store), back))
-			stop_scan(journal);
+			give_up_scan(journal);
 	} else if (back < -SECOND) {
 		gap_clock(journal_store_state(journal->store), back);
 	}

@@ -128,11 +128,13 @@ START_TEST(killed)
 END_TEST
 
 static const char *bad_name; /* cannot be looked at */
+static unsigned bad_until;   /* so often; then nothing can for once, and then it can */
 
 int fstatat(int fd, const char *restrict name, struct stat *restrict st, int flags)
 {
-	if (bad_name && !strcmp(name, bad_name)) {
-		errno = EIO;
+	if (bad_name && !strcmp(name, bad_name) && (!bad_until || bad_until > 1)) {
+		errno = bad_until == 2 ? ENOMEM : EIO;
+		bad_until -= bad_until > 0;
 		return -1;
 	}
 	return (int)syscall(SYS_newfstatat, fd, name, st, flags);
@@ -165,6 +167,36 @@ START_TEST(in_part)
 	ck_assert_uint_eq(state.unread, 0);
 	ck_assert(state.complete);
 	ck_assert_uint_eq(state.rows, 3);
+	stop();
+}
+END_TEST
+
+/* Beside what cannot be looked at, a scan that somebody asked for and that fails is made again. */
+START_TEST(in_part_and_asked)
+{
+	struct journal_state state = {.unread = 1};
+	struct journal_reader *reader;
+
+	start();
+	state_now(false);
+	stop();
+	put_file("volume/bad", "text");
+	bad_name = "bad";
+	bad_until = 3;
+	start();
+	bad_name = NULL;
+	ck_assert_uint_eq(state_now(false).unread, 1);
+	reader = journal_open(store_dir, NULL);
+	ck_assert_ptr_nonnull(reader);
+	kill(child, JOURNAL_ASK_SCAN);
+	for (unsigned i = 0; i < 150 && state.unread; i++) { /* AGAIN_AFTER is 10 s */
+		g_usleep(100000);
+		ck_assert(journal_refresh(reader, NULL));
+		ck_assert(journal_state(reader, &state, NULL));
+	}
+	journal_close(reader);
+	ck_assert_uint_eq(state.unread, 0);
+	ck_assert(state.complete);
 	stop();
 }
 END_TEST
@@ -339,6 +371,7 @@ int main(void)
 	tcase_add_test(tcase, notes);
 	tcase_add_test(tcase, killed);
 	tcase_add_test(tcase, in_part);
+	tcase_add_test(tcase, in_part_and_asked);
 	tcase_add_test(tcase, no_end_of_coming_back);
 	tcase_add_test(tcase, one_at_a_time);
 	tcase_add_test(tcase, another_volume);
