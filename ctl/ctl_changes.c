@@ -17,6 +17,7 @@
 #include "config/config.h"
 #include "source/refused.h"
 #include "store/close.h"
+#include "store/live.h"
 #include "store/reader.h"
 
 #define WAIT_MS 10000
@@ -236,6 +237,7 @@ static enum ctl_exit list(struct listing *listing)
 {
 	g_autoptr(GError) error = NULL;
 	struct journal_state state;
+	const int64_t asked = journal_realtime();
 	bool good = !listing->ctl->settle || journal_settle(listing->reader, true, -1, &error);
 
 	good = good && journal_state(listing->reader, &state, &error) &&
@@ -246,7 +248,9 @@ static enum ctl_exit list(struct listing *listing)
 		ctl_complain("%s", error->message);
 		return CTL_REFUSED;
 	}
-	if (state.complete)
+	/* What was waited for is all there, whatever came back since. */
+	if (state.complete || (listing->ctl->settle && state.running && !state.full &&
+			       !state.unread && state.gap >= asked))
 		return CTL_OK;
 	if (state.unread) {
 		g_autofree char *path = refused_line(state.unread_path);

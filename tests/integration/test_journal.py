@@ -9,6 +9,7 @@ import shutil
 import signal
 import struct
 import sys
+import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
 import nfs3                                                             # noqa: E402
@@ -273,6 +274,37 @@ def elsewhere(args):
         file.write('changed')
     same(migration.rollback()['bytes'], os.path.getsize(file.name), 'a change of what was restored')
     expect('objects were changed' in migration.ctl('commit'), 'commit does not say what was changed')
+
+
+@case()
+def coming_back(args):
+    """Where directories come back all the time, what was changed before the question is said."""
+    tree, beside = NEW + '/tree', NEW + '/beside'
+    over = threading.Event()
+
+    def prepare(root):
+        fill(root)
+        sh('cp', '-a', root, tree)
+        os.mkdir(beside)
+
+    def move():
+        while not over.wait(0.001):
+            os.rename(f'{tree}/c', f'{beside}/c')
+            os.rename(f'{beside}/c', f'{tree}/c')
+
+    _, migration = stack(args.build, prepare, root=tree)
+    migration.start_journal()
+    migration.ctl('attach', '--adopt')
+    migration.crawl()
+    mover = threading.Thread(target=move)
+    mover.start()
+    try:
+        for n in range(3):
+            append(f'tree/a/{n}')
+            covers(migration.changes(), {f'a/{n}': {'data'}})
+    finally:
+        over.set()
+        mover.join()
 
 
 @case()
