@@ -8,6 +8,7 @@
 #include "same.h"
 #include "stage.h"
 #include "source/refused.h"
+#include "store/live.h"
 
 #define SETTLE_MS (600 * 1000)
 
@@ -38,11 +39,20 @@ static bool wrong(GError **error, const char *format, ...)
 	return false;
 }
 
+/* What cannot be looked at may be another by the time that the state is asked for: then it would
+ * say that there is no such thing, and still have the gap. */
 static bool settle(struct journal_reader *journal, bool scan, struct journal_state *state,
 		   GError **error)
 {
-	return journal_settle(journal, scan, SETTLE_MS, error) &&
-	       journal_state(journal, state, error);
+	int64_t asked;
+
+	do {
+		asked = journal_realtime();
+		if (!journal_settle(journal, scan, SETTLE_MS, error) ||
+		    !journal_state(journal, state, error))
+			return false;
+	} while (state->gap < asked && !state->unread);
+	return true;
 }
 
 /* What the journal could not look at is left, and said. */
