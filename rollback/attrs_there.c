@@ -71,15 +71,53 @@ static const char *find_note(const struct attrs *attrs, const char *name)
 	return NULL;
 }
 
-void attrs_remember(GHashTable **given, const struct stat *st, GBytes *const acls[2])
-{
-	const struct attrs_base base = {.old = st, .given = *given};
-	const struct attrs attrs = {.base = &base};
+/* Nothing of ours was given to it yet; or its owners, mode and ACLs as we gave them.  Neither is
+ * there where some may be given and some not. */
+#define OWN  "=own"
+#define LEFT "=left "
 
-	if (find_note(&attrs, ""))
-		return;
+static char *left_note(const struct stat *st, GBytes *const acls[2])
+{
+	g_autoptr(GChecksum) sum = g_checksum_new(G_CHECKSUM_SHA256);
+	g_autofree char *text = g_strdup_printf("%u %u %o", st->st_uid, st->st_gid, st->st_mode);
+
+	g_checksum_update(sum, (const guchar *)text, -1);
+	for (unsigned i = 0; i < G_N_ELEMENTS(attrs_acls); i++) {
+		gsize len = 0;
+		const uint8_t *bytes = acls[i] ? g_bytes_get_data(acls[i], &len) : NULL;
+		g_autofree char *size = g_strdup_printf(" %zu ", len);
+
+		g_checksum_update(sum, (const guchar *)size, -1);
+		if (bytes)
+			g_checksum_update(sum, bytes, (gssize)len);
+	}
+	return g_strconcat(LEFT, g_checksum_get_string(sum), NULL);
+}
+
+/* What it has is its own, or what somebody else gave it there since. */
+static bool is_own(const struct attrs *attrs, const struct stat *st, GBytes *const acls[2])
+{
+	g_autofree char *left = left_note(st, acls);
+	const char *text = find_note(attrs, "left ");
+
+	return text ? strcmp(text, left + strlen(LEFT)) != 0 : find_note(attrs, "own") != NULL;
+}
+
+static gboolean is_note(gpointer name, gpointer value, gpointer prefix)
+{
+	return g_str_has_prefix(name, prefix);
+}
+
+static void forget_notes(GHashTable *given, const char *prefix)
+{
+	g_hash_table_foreach_remove(given, is_note, (gpointer)prefix);
+}
+
+static void note_was(GHashTable **given, const struct stat *st, GBytes *const acls[2])
+{
 	if (!*given)
 		*given = names_new();
+	g_hash_table_add(*given, g_strdup(OWN));
 	g_hash_table_add(*given, g_strdup_printf("=stat %u %u %o %" PRId64, st->st_uid, st->st_gid,
 						 st->st_mode & 07777, migrate_ns(st->st_mtim)));
 	for (unsigned i = 0; i < G_N_ELEMENTS(attrs_acls); i++) {
@@ -90,6 +128,38 @@ void attrs_remember(GHashTable **given, const struct stat *st, GBytes *const acl
 		if (text)
 			g_hash_table_add(*given, g_strdup_printf("=%s %s", attrs_acls[i], text));
 	}
+}
+
+void attrs_remember(GHashTable **given, const struct stat *st, GBytes *const acls[2], bool gives)
+{
+	const struct attrs_base base = {.old = st, .given = *given};
+	const struct attrs attrs = {.base = &base};
+	struct stat now = *st, was = *st;
+	const bool noted = attrs_was(&attrs, &was);
+
+	if (noted && is_own(&attrs, st, acls)) {
+		if (S_ISDIR(st->st_mode)) /* that moves with names */
+			now.st_mtim = was.st_mtim;
+		forget_notes(*given, "=");
+	}
+	if (!noted || !find_note(&attrs, "stat "))
+		note_was(given, &now, acls);
+	if (gives) {
+		forget_notes(*given, OWN);
+		forget_notes(*given, LEFT);
+	}
+}
+
+void attrs_note_left(GHashTable *given, const struct stat *st, GBytes *const acls[2])
+{
+	const struct attrs_base base = {.old = st, .given = given};
+	const struct attrs attrs = {.base = &base};
+
+	if (!find_note(&attrs, "stat "))
+		return;
+	forget_notes(given, OWN);
+	forget_notes(given, LEFT);
+	g_hash_table_add(given, left_note(st, acls));
 }
 
 bool attrs_was(const struct attrs *attrs, struct stat *st)

@@ -50,10 +50,15 @@ static inline const struct stat *attrs_old(const struct attrs *attrs)
  * What the object there was like before the way back gave it anything: noted where something here
  * may stand for it (left_out.h), durably, before the first gift.  So what a client gives back to
  * what it was here at the switch comes back there, too, whatever was given in between.
- * Into *given, made where it is none; what is there stays.  acls: by attrs_acls; NULL: none.
+ * What somebody else does to it there before the first gift, or after one, counts as what it was
+ * like: nothing brings back rights that he took away.
+ * Into *given, made where it is none.  acls: by attrs_acls; NULL: none.  gives: attributes, and not
+ * times alone; attrs_note_left() then says what came of it.
  */
 extern const char *const attrs_acls[2];
-void attrs_remember(GHashTable **given, const struct stat *st, GBytes *const acls[2]);
+void attrs_remember(GHashTable **given, const struct stat *st, GBytes *const acls[2], bool gives);
+/* given: NULL, or as it is noted. */
+void attrs_note_left(GHashTable *given, const struct stat *st, GBytes *const acls[2]);
 /* FALSE: nothing was noted, and *st is as it was.  Sets owners, mode without type, and mtime. */
 bool attrs_was(const struct attrs *attrs, struct stat *st);
 /* NULL: it had none. */

@@ -497,6 +497,21 @@ static int take_given(struct carry *carry, struct node *node, struct old_file *f
 	return displace_conflict(carry->tree, node, carry->error);
 }
 
+static int read_acls(struct carry *carry, const char *path, GBytes *acls[2])
+{
+	int ret = path ? 0 : -ENOENT;
+
+	for (unsigned i = 0; i < 2; i++)
+		acls[i] = ret ? NULL : old_read_xattr(carry->tree->old, path, attrs_acls[i], &ret);
+	return ret;
+}
+
+static void free_acls(GBytes *acls[2])
+{
+	for (unsigned i = 0; i < 2; i++)
+		g_clear_pointer(&acls[i], g_bytes_unref);
+}
+
 bool steps_remember(struct carry *carry, struct node *node)
 {
 	g_autofree char *path = tree_path(node);
@@ -506,18 +521,31 @@ bool steps_remember(struct carry *carry, struct node *node)
 
 	if (!ret && (ret = attrs_read_times(from, &attrs)) == -EAGAIN)
 		ret = 0; /* it is to come, and is marked by then */
-	for (unsigned i = 0; !ret && path && i < G_N_ELEMENTS(acls); i++)
-		if (attrs.left.what & (LEFT_ACL | LEFT_OWNER))
-			acls[i] = old_read_xattr(carry->tree->old, path, attrs_acls[i], &ret);
-	if (!ret && (attrs.left.what || !(carry->tree->told & TOLD_KNOWN)))
-		attrs_remember(&node->carried.given, &node->old, acls);
-	for (unsigned i = 0; i < G_N_ELEMENTS(acls); i++)
-		g_clear_pointer(&acls[i], g_bytes_unref);
+	/* without its ACLs nothing is noted: they would count as none */
+	if (!ret && path && (attrs.left.what || !(carry->tree->told & TOLD_KNOWN))) {
+		ret = read_acls(carry, path, acls);
+		if (!ret)
+			attrs_remember(&node->carried.given, &node->old, acls,
+				       node->todo & (TODO_DATA | TODO_META));
+	}
+	free_acls(acls);
 	if (from >= 0)
 		close(from);
 	if (ret == -ESTALE) /* gone here meanwhile */
 		return false;
 	return !ret || failed(carry, node, "it cannot be looked at", ret);
+}
+
+/* Where that cannot be seen, what was noted before stays. */
+static void remember_given(struct carry *carry, struct node *node, const char *path)
+{
+	GBytes *acls[2];
+
+	if (!node->carried.given)
+		return;
+	if (!read_acls(carry, path, acls))
+		attrs_note_left(node->carried.given, &node->old, acls);
+	free_acls(acls);
 }
 
 bool steps_give(struct carry *carry, struct node *node)
@@ -543,6 +571,8 @@ bool steps_give(struct carry *carry, struct node *node)
 		old_file_close(file);
 	}
 	take_gift(carry, node, &making);
+	if (!ret)
+		remember_given(carry, node, path);
 	if (ret == -ESTALE || (ret == -EAGAIN && !in_use))
 		return false; /* it is changed here right now, or gone: the next run's */
 	return !ret || failed(carry, node, "it cannot be changed on the old server", ret);

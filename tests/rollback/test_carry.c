@@ -214,6 +214,39 @@ START_TEST(what_never_came)
 }
 END_TEST
 
+/* Whom somebody takes out of an ACL there, he stays out of it, though another one stands for it
+ * here; and what a client gives and takes is not what was there, whatever names come and go. */
+START_TEST(rights_taken_there)
+{
+	trees_make("mkdir d && touch 1 && setfacl -m u:9:rwx,u:10:rwx d 1 && "
+		   "touch -d 2001-02-03T04:05:06.789 d 1");
+	sh("cd " NEW_TREE " && setfacl -b d 1 && chmod 700 d 1");
+	mark("d", (struct left_out){.what = LEFT_ACL});
+	mark("1", (struct left_out){.what = LEFT_ACL});
+	make("d/new", "echo new >d/new");
+	move("1", "2");
+	go_back(0);
+	sh("cd " OLD_TREE " && setfacl -x u:9 d 2");
+	make("d/more", "echo more >d/more");
+	move("2", "3");
+	go_back(0);
+	change("d", JOURNAL_META, "chown 7 d");
+	change("3", JOURNAL_META, "chown 7 3");
+	go_back(0);
+	sh("cd " OLD_TREE " && getfacl -ns d 3 | grep -c user:10:rwx | grep -qx 2 && "
+	   "test -z \"$(getfacl -ns d 3 | grep user:9)\"");
+	change("d", JOURNAL_META, "setfacl -m u:8:rwx d");
+	go_back(0);
+	sh("getfacl -ns " OLD_TREE "/d | grep -q user:8:rwx");
+	make("d/last", "echo last >d/last");
+	go_back(0);
+	change("d", JOURNAL_META, "setfacl -b d && chmod 700 d && chown 0 d");
+	go_back(0);
+	sh("cd " OLD_TREE " && getfacl -ns d | grep -q user:10:rwx && "
+	   "! getfacl -ns d | grep -q user:8");
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("carry");
@@ -231,6 +264,7 @@ int main(void)
 	tcase_add_test(tcase, links_removed_with_directories);
 	tcase_add_test(tcase, attributes_changed_there);
 	tcase_add_test(tcase, what_never_came);
+	tcase_add_test(tcase, rights_taken_there);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }
