@@ -7,6 +7,7 @@
 #include "migrate.h"
 
 #define CHANGED "was changed on the old server while it was carried"
+#define ROUNDS	16 /* numbers may be others after each rename, as over some FUSE file systems */
 
 static char *in_stage(const struct node *node, char kind)
 {
@@ -95,10 +96,9 @@ static int put_back(struct tree *tree, const char *from, const char *to, const c
 		    uint64_t ours)
 {
 	struct stat back, st;
-	int ret;
 
-	for (;; ours = back.st_ino) {
-		ret = old_stat(tree->old, out, &back);
+	for (unsigned i = 0; i < ROUNDS; i++, ours = back.st_ino) {
+		int ret = old_stat(tree->old, out, &back);
 		if (!ret)
 			ret = old_replace(tree->old, out, to, from);
 		if (!ret)
@@ -109,6 +109,7 @@ static int put_back(struct tree *tree, const char *from, const char *to, const c
 		if (ret)
 			return ret;
 	}
+	return -EBUSY;
 }
 
 int displace_replace(struct tree *tree, struct node *node, const char *from, const char *to,
@@ -184,6 +185,55 @@ void displace_former(struct tree *tree, struct node *node, GError **error)
 		restore(tree, node, former, &st, error);
 }
 
+int displace_aside(struct tree *tree, const char *name, const struct stat *st, char **aside)
+{
+	g_autofree char *from = old_path(OLD_STAGE, name);
+	struct node named = {0};
+	int ret = -EEXIST;
+
+	if (!carried_find(tree->carried, st->st_ino, &named.handle) &&
+	    !tree_stage_parse(name, &named.handle))
+		return -EINVAL;
+	for (unsigned i = 0; i < 2 && ret == -EEXIST; i++) {
+		g_autofree char *to = in_stage(&named, STAGE_DROPPED);
+
+		ret = old_rename_new(tree->old, from, to, false);
+		if (!ret && aside)
+			*aside = g_path_get_basename(to);
+		/* that name is another's: by its number alone */
+		const uint64_t fileid = st->st_ino;
+		named.handle = (struct migrate_binding){.len = sizeof(fileid)};
+		memcpy(named.handle.bytes, &fileid, sizeof(fileid));
+	}
+	return ret;
+}
+
+/* What is at the name of the node's new version, or link, is not that: it came out of its place,
+ * and was not looked at any more. */
+static bool came_out(const struct node *node, const struct stat *st)
+{
+	const struct carried_object *carried = &node->carried;
+	const uint64_t ours = carried->staged			 ? carried->staged
+			      : node->there && carried->touching ? carried->fileid
+								 : 0;
+
+	return ours && st->st_ino != ours && st->st_nlink == 1;
+}
+
+static bool take_aside(struct tree *tree, const char *name, const struct stat *st, GError **error)
+{
+	g_autofree char *aside = NULL;
+	int ret = displace_aside(tree, name, st, &aside);
+
+	if (!ret)
+		return displace_clean(tree, aside, st, error);
+	g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(-ret),
+		    "the old server's " OLD_STAGE
+		    "/%s cannot be renamed: %s; it is somebody else's",
+		    name, g_strerror(-ret));
+	return true;
+}
+
 bool displace_clean(struct tree *tree, const char *name, const struct stat *st, GError **error)
 {
 	g_autofree char *path = old_path(OLD_STAGE, name);
@@ -205,7 +255,8 @@ bool displace_clean(struct tree *tree, const char *name, const struct stat *st, 
 		return true; /* or somebody else's: stage_tell() */
 	}
 	if (!former || !node->there || node->old.st_ino == st->st_ino)
-		return false;
+		return *name == STAGE_NEW && came_out(node, st) &&
+		       take_aside(tree, name, st, error);
 	if (same)
 		old_remove(tree->old, path, false);
 	else

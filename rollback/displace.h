@@ -33,8 +33,11 @@ void displace_former(struct tree *tree, struct node *node, GError **error);
 int displace_drop(struct tree *tree, struct node *node, const char *path, GError **error);
 /* Removes the object from the first of its places. */
 int displace_remove(struct tree *tree, struct node *node, GError **error);
+/* What is under the name of a new version in OLD_STAGE, and is none: a STAGE_DROPPED from now on,
+ * which stays until it is known to be what was to go.  *aside, or NULL: its name; g_free. */
+int displace_aside(struct tree *tree, const char *name, const struct stat *st, char **aside);
 /* What an earlier run left under that name in OLD_STAGE: whether it was a former version, which is
- * gone then, or a conflict. */
+ * gone then, or a conflict; or what came out of its place, or *error is set. */
 bool displace_clean(struct tree *tree, const char *name, const struct stat *st, GError **error);
 
 #endif

@@ -356,6 +356,22 @@ static int rename_to(struct carry *carry, struct node *node, const char *from, b
 	return 0;
 }
 
+/* What is at the node's STAGE_NEW goes, if it is `ours`: whether it was.  Else it came out of a
+ * place, and could not go back. */
+static bool remove_new(struct carry *carry, const char *name, bool directory, uint64_t ours)
+{
+	g_autofree char *path = old_path(OLD_STAGE, name);
+	struct stat st;
+
+	if (old_stat(carry->tree->old, path, &st))
+		return false;
+	if (st.st_ino == ours)
+		old_remove(carry->tree->old, path, directory);
+	else
+		displace_aside(carry->tree, name, &st, NULL);
+	return st.st_ino == ours;
+}
+
 /* The new object, or version, comes to its place. */
 static int publish(struct carry *carry, struct node *node)
 {
@@ -367,8 +383,10 @@ static int publish(struct carry *carry, struct node *node)
 			      : -ENOENT;
 
 	if (ret) {
-		old_remove(carry->tree->old, from, S_ISDIR(node->st.st_mode));
-		node->carried.staged = 0;
+		/* else the next run has to know which one is ours */
+		if (node->staged &&
+		    remove_new(carry, name, S_ISDIR(node->st.st_mode), node->staged->st_ino))
+			node->carried.staged = 0;
 		return ret;
 	}
 	node->there = true;
@@ -404,14 +422,14 @@ static int link_to(struct carry *carry, struct node *node, const struct place *p
 	g_autofree char *path = old_path(OLD_STAGE, name);
 	int ret = from ? old_link(carry->tree->old, from, path) : -ENOENT;
 
-	if (ret == -EEXIST && !(ret = old_remove(carry->tree->old, path, false)))
+	if (ret == -EEXIST && remove_new(carry, name, false, node->old.st_ino))
 		ret = old_link(carry->tree->old, from, path);
 	if (!ret) {
 		node->moved = true; /* its ctime */
 		ret = rename_to(carry, node, path, false, node->old.st_ino, place);
 	}
 	if (ret)
-		old_remove(carry->tree->old, path, false);
+		remove_new(carry, name, false, node->old.st_ino);
 	return ret;
 }
 

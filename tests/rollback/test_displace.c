@@ -3,7 +3,28 @@
  * he wrote is there afterwards, and after the next run, too. */
 #include "ended.h"
 
-WRAP(int, old_stat, (struct old * old, const char *path, struct stat *st), (old, path, st))
+/* Once somebody came: what is in OLD_STAGE cannot be seen by the name of a new version, or has
+ * another number each time. */
+static bool unseen, unstable;
+static unsigned times; /* that he came, and replaced them */
+
+int __real_old_stat(struct old *old, const char *path, struct stat *st);
+int __wrap_old_stat(struct old *old, const char *path, struct stat *st);
+int __wrap_old_stat(struct old *old, const char *path, struct stat *st)
+{
+	const bool staged = shared->end_at && times && g_str_has_prefix(path, OLD_STAGE "/");
+	static unsigned number;
+
+	before_step();
+	int ret = staged && unseen && g_str_has_prefix(path, OLD_STAGE "/n")
+			  ? -EACCES
+			  : __real_old_stat(old, path, st);
+	if (!ret && staged && unstable)
+		st->st_ino += ++number;
+	step();
+	return ret;
+}
+
 WRAP(int, old_file_stat, (struct old_file * file, struct stat *st), (file, st))
 WRAP(int, old_file_write, (struct old_file * file, const void *data, size_t len, off_t at),
      (file, data, len, at))
@@ -25,7 +46,6 @@ int __wrap_renameat2(int from, const char *name, int to, const char *as, unsigne
 /* Each has another thing done to it. */
 static const char *const paths[] = {"a/1", "a/2", "a/3", "a/4", "a/l"};
 static unsigned wrote; /* a bit for each that he changed */
-static unsigned times; /* that he did */
 
 static void change_all(void)
 {
@@ -91,6 +111,7 @@ static void run(unsigned number)
 static bool intruded_at(unsigned number)
 {
 	share_steps();
+	alarm(60);
 	change_all();
 	run(number);
 	if (shared->steps < number)
@@ -157,6 +178,22 @@ START_TEST(i7_replaced_again)
 }
 END_TEST
 
+START_TEST(i7_replaced_and_not_seen)
+{
+	unseen = true;
+	again = 3;
+	intruded(replace_by_theirs);
+}
+END_TEST
+
+/* It comes to its end all the same. */
+START_TEST(i7_replaced_where_numbers_change)
+{
+	unstable = true;
+	intruded(replace_by_theirs);
+}
+END_TEST
+
 /* Each is a line while he has it open, and nothing is done to it; then it is carried. */
 START_TEST(open_there)
 {
@@ -203,6 +240,8 @@ int main(void)
 	tcase_add_test(tcase, i7_written);
 	tcase_add_test(tcase, i7_replaced);
 	tcase_add_test(tcase, i7_replaced_again);
+	tcase_add_test(tcase, i7_replaced_and_not_seen);
+	tcase_add_test(tcase, i7_replaced_where_numbers_change);
 	tcase_add_test(tcase, open_there);
 	tcase_add_test(tcase, i7_written_where_nothing_is_exchanged);
 	suite_add_tcase(suite, tcase);

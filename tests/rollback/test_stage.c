@@ -164,6 +164,80 @@ START_TEST(dropped)
 }
 END_TEST
 
+/* Somebody had replaced it, and a run was killed right after the new version had changed places
+ * with what he wrote: that has the name of the new one, and is named. */
+START_TEST(i7_killed_between_two_names)
+{
+	struct way way;
+	struct carried_object object = {0};
+	struct stat st;
+
+	trees_make(FILL);
+	change("a/3", JOURNAL_DATA, "echo more >>a/3");
+	trees_commit();
+	journal_store_close(journal);
+	const struct node node = {.handle = handle_of("a/3")};
+	g_autofree char *name = tree_stage_name(&node, STAGE_NEW);
+	way_open(&way);
+	ck_assert_int_eq(stat(OLD_TREE "/a/3", &st), 0);
+	object.fileid = st.st_ino;
+	sh("cd " OLD_TREE " && cp -p " NEW_TREE "/a/3 " STAGE "/x && echo theirs >a/3.theirs && "
+	   "mv a/3.theirs " STAGE "/%s && mv " STAGE "/x a/3",
+	   name);
+	ck_assert_int_eq(stat(OLD_TREE "/a/3", &st), 0);
+	carried_stage(&object, &st);
+	ck_assert(carried_put(way.carried, &node.handle, &object, NULL) &&
+		  carried_commit(way.carried, NULL));
+	way_close(&way);
+	for (unsigned run = 0; run < 2; run++) {
+		way_open(&way);
+		way_go(&way);
+		sh("grep -rq theirs " STAGE " && cmp " NEW_TREE "/a/3 " OLD_TREE "/a/3");
+		ck_assert_uint_eq(way.tree->conflicts->len, 1);
+		const struct problem *problem = way.tree->conflicts->pdata[0];
+		ck_assert_ptr_nonnull(strstr(problem->text, " a/3,"));
+		way_close(&way);
+	}
+}
+END_TEST
+
+/* Or with one that was to go, and was known: it goes. */
+START_TEST(killed_between_two_names)
+{
+	struct way way;
+	struct carried_object object = {0}, over = {0};
+	struct stat st;
+
+	trees_make(FILL);
+	const struct node gone = {.handle = handle_of("a/3")};
+	take_away("a/3");
+	make("a/3", "echo new >a/3");
+	trees_commit();
+	journal_store_close(journal);
+	const struct node node = {.handle = handle_of("a/3")};
+	g_autofree char *name = tree_stage_name(&node, STAGE_NEW);
+	way_open(&way);
+	ck_assert_int_eq(stat(OLD_TREE "/a/3", &st), 0);
+	over.fileid = st.st_ino;
+	over.size = (uint64_t)st.st_size;
+	over.mtime = migrate_ns(st.st_mtim);
+	sh("cd " OLD_TREE " && mv a/3 " STAGE "/%s && cp -p " NEW_TREE "/a/3 a/3", name);
+	ck_assert_int_eq(stat(OLD_TREE "/a/3", &st), 0);
+	carried_stage(&object, &st);
+	ck_assert(carried_put(way.carried, &gone.handle, &over, NULL) &&
+		  carried_put(way.carried, &node.handle, &object, NULL) &&
+		  carried_commit(way.carried, NULL));
+	way_close(&way);
+	way_open(&way);
+	way_go(&way);
+	show(way.tree->conflicts);
+	ck_assert_uint_eq(way.tree->conflicts->len, 0);
+	way_close(&way);
+	sh("test ! -e " STAGE);
+	same_trees();
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("stage");
@@ -175,6 +249,8 @@ int main(void)
 	tcase_add_test(tcase, left);
 	tcase_add_test(tcase, stays);
 	tcase_add_test(tcase, dropped);
+	tcase_add_test(tcase, i7_killed_between_two_names);
+	tcase_add_test(tcase, killed_between_two_names);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }
