@@ -150,12 +150,15 @@ static void find_missed(GHashTable *names, struct tree *tree, struct count *coun
 }
 
 /* What is empty, as a mount point is on which nothing is mounted, is the tree if it was known to be
- * so. */
+ * so, or if a run of ours was killed in it: its number is the one that is known, and what we had
+ * removed there moved its time. */
 static bool is_known_empty(const struct tree *tree, const struct migrate_stub *stub)
 {
 	const struct carried_object *carried = &tree->root->carried;
 	const int64_t mtime = migrate_ns(old_root_mtime(tree->old));
 
+	if (old_was_left(tree->old) && (carried->fileid || stub->version.fileid))
+		return true;
 	return carried->fileid ? mtime == carried->mtime
 			       : stub->version.fileid && mtime == stub->version.mtime;
 }
@@ -206,5 +209,7 @@ bool check_same_tree(struct tree *tree, GError **error)
 	g_hash_table_unref(count.missed);
 	if (dir)
 		closedir(dir);
+	else if (fd >= 0)
+		close(fd);
 	return same;
 }

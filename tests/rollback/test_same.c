@@ -141,6 +141,23 @@ START_TEST(an_empty_tree_that_is_known)
 }
 END_TEST
 
+/* Of which a run had removed all when it was killed. */
+START_TEST(an_empty_tree_of_a_killed_run)
+{
+	trees_make("mkdir a && touch -d 2001-02-03 . a");
+	make("b", "mkdir b");
+	go_back(0);
+	take_away("a");
+	take_away("b");
+	sh("cd " OLD_TREE " && rmdir a b");
+	ck_assert(!is_same());
+	sh("mkdir " OLD_TREE "/" OLD_STAGE);
+	ck_assert(is_same());
+	go_back(0);
+	same_trees();
+}
+END_TEST
+
 START_TEST(an_empty_tree)
 {
 	struct way way;
@@ -170,6 +187,7 @@ int main(void)
 	tcase_add_test(tcase, one_name_put_aside);
 	tcase_add_test(tcase, an_empty_tree);
 	tcase_add_test(tcase, an_empty_tree_that_is_known);
+	tcase_add_test(tcase, an_empty_tree_of_a_killed_run);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }
