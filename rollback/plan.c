@@ -290,7 +290,9 @@ static int take_unknown(struct tree *tree, struct node *dir, const struct old_na
 	/* its only one: somebody gave it that name there */
 	doubtful |= whose != node && whose->here && !whose->there && !S_ISDIR(node->old.st_mode) &&
 		    node->old.st_nlink == 1;
-	if (doubtful || !may_go(tree, dir, node, replaced))
+	if (rows_stays(tree, node->old.st_ino))
+		node->unsaid = true;
+	else if (doubtful || !may_go(tree, dir, node, replaced))
 		node->stays = replaced || tree_is_gone(dir)
 				      ? "was changed on the old server since the switch"
 				      : "is on the old server alone: it was made there since the "
@@ -371,7 +373,7 @@ static bool list_there(struct tree *tree, GError **error)
 		if (tree_stops(tree, error))
 			return false;
 		if (!node->seen || !S_ISDIR(node->old.st_mode) || node->listed || node->stays ||
-		    node->later || !(tree_is_gone(node) || node->compared))
+		    node->unsaid || node->later || !(tree_is_gone(node) || node->compared))
 			continue;
 		int ret = compare(tree, node);
 		if (ret) {
@@ -556,7 +558,7 @@ static void decide(struct tree *tree, struct node *node)
 				      "switch");
 		else if (node->there && gives_place(tree, node))
 			node->unsaid = true;
-		else if (node->there)
+		else if (node->there && !node->unsaid)
 			node->todo = TODO_REMOVE;
 		return;
 	}

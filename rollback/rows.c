@@ -335,6 +335,37 @@ static void take_leaving(struct tree *tree)
 	}
 }
 
+static void add_staying(struct tree *tree, uint64_t fileid)
+{
+	const guint64 key = fileid;
+
+	if (fileid)
+		g_hash_table_add(tree->deferred.staying, g_memdup2(&key, sizeof(key)));
+}
+
+/* A window has no nodes of what is not in it, and what was not carried yet is known by nothing else
+ * than that it has there. */
+static void take_staying(struct tree *tree)
+{
+	tree->deferred.staying = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+	for (guint i = 0; i < tree->active->len; i++) {
+		const struct node *node = tree->active->pdata[i];
+
+		if (tree_is_gone(node) && !node->later && !node->conflict)
+			continue;
+		add_staying(tree, node->there ? node->old.st_ino : node->fileid);
+		add_staying(tree, node->carried.fileid);
+		add_staying(tree, node->carried.staged);
+	}
+}
+
+bool rows_stays(const struct tree *tree, uint64_t fileid)
+{
+	const guint64 key = fileid;
+
+	return tree->window && g_hash_table_contains(tree->deferred.staying, &key);
+}
+
 /* The names of what is left are looked for in the directories the next time. */
 static void take_what_is_left(struct tree *tree)
 {
@@ -357,6 +388,8 @@ bool rows_more(struct tree *tree, bool carries)
 		take_what_is_left(tree);
 	else
 		take_directories(tree);
+	if (!tree->window)
+		take_staying(tree);
 	if (!tree->window && !carries)
 		take_leaving(tree);
 	if (deferred->next >= deferred->handles->len)

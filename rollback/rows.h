@@ -33,6 +33,9 @@ bool rows_load(struct tree *tree, GError **error);
 bool rows_more(struct tree *tree, bool carries);
 /* After the last one was carried.  FALSE with error set. */
 bool rows_end(struct tree *tree, GError **error);
+/* Whether, in a window, what has the fileid there is not for it to remove or replace: the first
+ * plan knew more of it, and said why it is not at its place. */
+bool rows_stays(const struct tree *tree, uint64_t fileid);
 /* Whether something in the directory waits for a window. */
 bool rows_wait_in(const struct tree *tree, const struct node *dir);
 

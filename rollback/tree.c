@@ -623,6 +623,7 @@ void tree_close(struct tree *tree)
 	g_clear_pointer(&tree->deferred.dirs, g_hash_table_unref);
 	g_clear_pointer(&tree->deferred.told, g_hash_table_unref);
 	g_clear_pointer(&tree->deferred.leaving, g_hash_table_unref);
+	g_clear_pointer(&tree->deferred.staying, g_hash_table_unref);
 	g_clear_pointer(&tree->parted, g_hash_table_unref);
 	g_ptr_array_unref(tree->active);
 	g_ptr_array_unref(tree->conflicts);

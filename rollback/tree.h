@@ -77,7 +77,9 @@ struct node {
 	bool moved;	 /* since it was planned */
 	bool former;	 /* what it replaced there is in OLD_STAGE still */
 	/* it cannot be there: for each run anew, or what is in it would be forgotten; or what waits
-	 * for a window removes it (gives_place()) */
+	 * for a window removes it (gives_place()); or, in one, it is not to be touched
+	 * (rows_stays())
+	 */
 	bool unsaid;
 	bool strayed;	     /* somebody gave it a name there that it never had here */
 	bool theirs;	     /* not changed here, and somebody else changed its data there */
@@ -111,6 +113,9 @@ struct deferred {
 	GHashTable *told; /* handles of objects here that have a conflict: they come again */
 	/* of the first plan, where it is not carried: fileids of what is to leave its place */
 	GHashTable *leaving;
+	/* fileids of what is here by the first plan, or was left by it, and is there, or was not
+	 * found: it makes place for nothing */
+	GHashTable *staying;
 	bool left; /* something is, so that the generations are not noted */
 };
 #define DEFERRED_LEFT GSIZE_TO_POINTER(SIZE_MAX) /* with all that is in it */

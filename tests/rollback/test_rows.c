@@ -166,6 +166,29 @@ START_TEST(taken_place)
 }
 END_TEST
 
+/* What the first plan left where it was stays there, and what is in it: its name, and a place for
+ * another, come when that one's place is free. */
+START_TEST(stays)
+{
+	trees_make(FILL);
+	move("a/3", "e/z");
+	make("a/3", "echo new >a/3");
+	move("a/b", "e/b");
+	make("a/b", "echo new >a/b");
+	make("e/x", "echo new >e/x");
+	sh("cd " OLD_TREE "/e && echo theirs >z && echo theirs >b");
+	rows_window = _i ? 1 : rows_window;
+	for (unsigned i = 0; i < 2; i++) {
+		go_back(6); /* what is theirs, and what that keeps out */
+		sh("cd " OLD_TREE " && grep -q old3 a/3 && grep -q x a/b/x && grep -q y a/b/c/y && "
+		   "grep -q theirs e/z && grep -q theirs e/b && grep -q new e/x");
+	}
+	sh("rm " OLD_TREE "/e/z " OLD_TREE "/e/b");
+	go_back(0);
+	same_trees();
+}
+END_TEST
+
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 #define IN_ONE	  1000u /* directory */
@@ -262,6 +285,7 @@ int main(int argc, char **argv)
 	tcase_add_loop_test(tcase, windows, 0, 3);
 	tcase_add_test(tcase, ended_before_windows);
 	tcase_add_test(tcase, taken_place);
+	tcase_add_loop_test(tcase, stays, 0, 2);
 	tcase_add_test(large, memory);
 	suite_add_tcase(suite, tcase);
 	suite_add_tcase(suite, large);
