@@ -524,7 +524,8 @@ static void decide_words(struct tree *tree, struct node *node)
 /* What has its places here waits for a window, and replaces it there. */
 static bool gives_place(const struct tree *tree, const struct node *node)
 {
-	bool gives = tree->deferred.handles && !tree->window && !S_ISDIR(node->old.st_mode);
+	bool gives = tree->deferred.handles && !tree->window && !S_ISDIR(node->old.st_mode) &&
+		     node->at->len;
 
 	for (guint i = 0; i < node->at->len && gives; i++) {
 		const struct place *place = node->at->pdata[i];

@@ -29,7 +29,8 @@ static bool is_lost(const struct node *dir)
 {
 	while (!dir->there && (dir->todo & TODO_MAKE) && dir->wanted->len)
 		dir = ((struct place *)dir->wanted->pdata[0])->dir;
-	return dir->active && !dir->passive && !dir->there && !(dir->todo & TODO_MAKE);
+	return dir->active && (!dir->passive || dir->unsaid) && !dir->there &&
+	       !(dir->todo & TODO_MAKE);
 }
 
 /* FALSE: its names are for the next run, or for nobody. */

@@ -19,6 +19,13 @@ enum origin {
 	ORIGIN_NOTHING, /* it was made here */
 };
 
+/* What became of a directory in the first plan. */
+struct directory {
+	uint64_t generation; /* to be noted when all windows were carried; 0: none is */
+	bool left;	     /* with all that is in it */
+	bool unsaid;	     /* the old server cannot have it */
+};
+
 struct rows {
 	struct tree *tree;
 	GArray *handles; /* of struct migrate_binding: of what is to be dealt with */
@@ -52,7 +59,7 @@ static enum origin origin_of_one(const struct rows *rows, const struct migrate_b
 static enum origin origin_of(const struct rows *rows, int fd)
 {
 	enum origin origin = ORIGIN_DOUBTED;
-	struct migrate_binding at;
+	struct migrate_binding at, below = {0};
 
 	for (unsigned depth = 0; fd >= 0 && depth < DEPTH_MAX; depth++) {
 		enum origin one = ORIGIN_DOUBTED;
@@ -60,8 +67,10 @@ static enum origin origin_of(const struct rows *rows, int fd)
 		if (!migrate_binding_get(fd, NULL, &at) &&
 		    !(rows->private.len && migrate_binding_equal(&at, &rows->private)))
 			one = origin_of_one(rows, &at);
-		/* what was not made, below one that was, came with that */
-		if (!one || (depth && origin == ORIGIN_THERE && one == ORIGIN_NOTHING))
+		/* the top of the file system is above itself; and what was not made, below one
+		 * that was, came with that */
+		if (!one || (depth && migrate_binding_equal(&at, &below)) ||
+		    (depth && origin == ORIGIN_THERE && one == ORIGIN_NOTHING))
 			break;
 		if (!depth)
 			origin = one;
@@ -72,6 +81,7 @@ static enum origin origin_of(const struct rows *rows, int fd)
 		int up = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
 		close(fd);
 		fd = up;
+		below = at;
 	}
 	if (fd >= 0)
 		close(fd);
@@ -153,7 +163,7 @@ static void defer(struct rows *rows, const struct journal_row *row)
 	if (!deferred->handles) {
 		deferred->handles = g_byte_array_new();
 		deferred->dirs = g_hash_table_new_full(journal_handle_hash, journal_handle_equal,
-						       g_free, NULL);
+						       g_free, g_free);
 		deferred->told = g_hash_table_new_full(journal_handle_hash, journal_handle_equal,
 						       g_free, NULL);
 	}
@@ -162,7 +172,7 @@ static void defer(struct rows *rows, const struct journal_row *row)
 	g_byte_array_append(deferred->handles, row->handle.bytes, row->handle.len);
 	if (row->flags & JOURNAL_MADE && !g_hash_table_contains(deferred->dirs, &row->parent))
 		g_hash_table_insert(deferred->dirs, g_memdup2(&row->parent, sizeof(row->parent)),
-				    NULL);
+				    g_new0(struct directory, 1));
 }
 
 /* ---- all, or what cannot wait ---------------------------------------------------------------- */
@@ -254,17 +264,19 @@ static void load_one(struct rows *rows, const struct migrate_binding *handle)
 	if (!journal_has_row(tree->journal, handle, &row) || !is_undone(rows, &row))
 		return;
 	const bool can = can_wait(rows, &row);
+	const struct directory *of = g_hash_table_lookup(tree->deferred.dirs, &row.parent);
 	struct node *node = tree_node(tree, handle);
 	node->passive = false;
 	node->loaded = true;
 	node->generation = row.generation;
-	node->later = !can || (tree->carries && rows->origin == ORIGIN_NOTHING) ||
-		      g_hash_table_lookup(tree->deferred.dirs, &row.parent) == DEFERRED_LEFT;
+	node->later = !can || (of && of->left) ||
+		      (tree->carries && rows->origin == ORIGIN_NOTHING && !(of && of->unsaid));
 	tree_activate(tree, node);
 	if (node->later)
 		return;
 	struct node *dir = tree_node(tree, &row.parent);
 	place_add(node->wanted, dir, row.name);
+	dir->unsaid = of && of->unsaid;
 	if (node->made && !node->was_carried)
 		compare_there(tree, node, dir, row.name);
 }
@@ -305,20 +317,20 @@ bool rows_wait_in(const struct tree *tree, const struct node *dir)
 	       g_hash_table_contains(tree->deferred.dirs, &dir->handle);
 }
 
-/* What became of the directories in the first plan. */
 static void take_directories(const struct tree *tree)
 {
 	GHashTableIter iter;
-	gpointer handle;
+	gpointer handle, value;
 
 	g_hash_table_iter_init(&iter, tree->deferred.dirs);
-	while (g_hash_table_iter_next(&iter, &handle, NULL)) {
+	while (g_hash_table_iter_next(&iter, &handle, &value)) {
 		const struct node *dir = g_hash_table_lookup(tree->nodes, handle);
+		struct directory *of = value;
 
-		if (dir && dir->later)
-			g_hash_table_iter_replace(&iter, DEFERRED_LEFT);
-		else if (dir && dir->noted && !dir->conflict && !dir->unsettled)
-			g_hash_table_iter_replace(&iter, GSIZE_TO_POINTER(dir->generation));
+		of->left = dir && dir->later;
+		of->unsaid = dir && dir->unsaid;
+		if (dir && dir->noted && !dir->later && !dir->conflict && !dir->unsettled)
+			of->generation = dir->generation;
 	}
 }
 
@@ -366,15 +378,27 @@ bool rows_stays(const struct tree *tree, uint64_t fileid)
 	return tree->window && g_hash_table_contains(tree->deferred.staying, &key);
 }
 
-/* The names of what is left are looked for in the directories the next time. */
+/* FALSE: the directory is not compared again by itself. */
+static bool compare_again(const struct tree *tree, const struct node *dir)
+{
+	struct directory *of = g_hash_table_lookup(tree->deferred.dirs, &dir->handle);
+
+	if (of)
+		of->generation = 0;
+	return of;
+}
+
+/* The names of what is left are looked for in the directories the next time: in its own alone,
+ * where the old server cannot have it, and it comes again for ever. */
 static void take_what_is_left(struct tree *tree)
 {
 	for (guint i = 0; i < tree->active->len; i++) {
 		const struct node *node = tree->active->pdata[i];
 
-		tree->deferred.left |=
-			node->conflict || node->later || node->unsettled ||
-			(node->loaded && node->carried.generation != node->generation);
+		tree->deferred.left |= node->conflict || node->later ||
+				       (node->unsettled && !compare_again(tree, node)) ||
+				       (node->loaded && !node->unsaid &&
+					node->carried.generation != node->generation);
 	}
 }
 
@@ -403,18 +427,20 @@ bool rows_more(struct tree *tree, bool carries)
 bool rows_end(struct tree *tree, GError **error)
 {
 	GHashTableIter iter;
-	gpointer handle, generation;
+	gpointer handle, value;
+	GHashTable *unsynced = old_unsynced(tree->old);
 	bool good = true;
 
-	if (!tree->deferred.dirs || tree->deferred.left)
+	if (!tree->deferred.dirs || tree->deferred.left ||
+	    (unsynced && g_hash_table_size(unsynced)))
 		return true;
 	g_hash_table_iter_init(&iter, tree->deferred.dirs);
-	while (good && g_hash_table_iter_next(&iter, &handle, &generation)) {
+	while (good && g_hash_table_iter_next(&iter, &handle, &value)) {
+		const struct directory *of = value;
 		struct carried_object carried;
 
-		if (generation && generation != DEFERRED_LEFT &&
-		    carried_get(tree->carried, handle, &carried)) {
-			carried.generation = GPOINTER_TO_SIZE(generation);
+		if (of->generation && carried_get(tree->carried, handle, &carried)) {
+			carried.generation = of->generation;
 			good = carried_put(tree->carried, handle, &carried, error);
 			carried_clear(&carried);
 		}

@@ -125,7 +125,8 @@ static void tell(struct tree *tree, const struct old_name *name)
 		return;
 	}
 	const struct node *node = tree_node(tree, &handle);
-	if (node->conflict && strstr(node->conflict, OLD_IN_USE)) /* its line says enough */
+	const char *told = tree_told(tree, node);
+	if (told && strstr(told, OLD_IN_USE)) /* its line says enough */
 		return;
 	g_autofree char *path = tree_shown_path(node);
 	g_autofree char *shown = refused_line(path);

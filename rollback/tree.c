@@ -233,18 +233,22 @@ void tree_spare(struct tree *tree)
 	}
 }
 
-static bool is_told(const struct tree *tree, const struct node *node)
+const char *tree_told(const struct tree *tree, const struct node *node)
 {
-	return tree->deferred.told && node->handle.type &&
-	       !g_hash_table_add(tree->deferred.told,
-				 g_memdup2(&node->handle, sizeof(node->handle)));
+	return node->conflict	     ? node->conflict
+	       : tree->deferred.told ? g_hash_table_lookup(tree->deferred.told, &node->handle)
+				     : NULL;
 }
 
 void tree_conflict(struct tree *tree, struct node *node, const char *text)
 {
-	if (!node->conflict && !is_told(tree, node))
+	if (!tree_told(tree, node))
 		add_problem(tree->conflicts, node, text);
 	node->conflict = g_intern_string(text);
+	if (tree->deferred.told && node->handle.type)
+		g_hash_table_insert(tree->deferred.told,
+				    g_memdup2(&node->handle, sizeof(node->handle)),
+				    (gpointer)node->conflict);
 	tree_unsettle(node);
 }
 

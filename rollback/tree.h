@@ -108,9 +108,9 @@ struct given_up {
 struct deferred {
 	GByteArray *handles; /* type, length and bytes of each; NULL: nothing does */
 	guint next;	     /* of its bytes: where the next window begins */
-	/* where things were made: a handle -> the generation to be noted, or DEFERRED_LEFT */
-	GHashTable *dirs;
-	GHashTable *told; /* handles of objects here that have a conflict: they come again */
+	GHashTable *dirs;    /* where things were made: a handle -> what became of it */
+	/* handles of objects here that have a conflict -> its text: they come again */
+	GHashTable *told;
 	/* of the first plan, where it is not carried: fileids of what is to leave its place */
 	GHashTable *leaving;
 	/* fileids of what is here by the first plan, or was left by it, and is there, or was not
@@ -118,7 +118,6 @@ struct deferred {
 	GHashTable *staying;
 	bool left; /* something is, so that the generations are not noted */
 };
-#define DEFERRED_LEFT GSIZE_TO_POINTER(SIZE_MAX) /* with all that is in it */
 
 struct tree {
 	const struct volume_config *config;
@@ -235,6 +234,8 @@ void tree_doubt(struct node *node);
 
 /* One line for people: of the node, by the name that it has, or had. */
 void tree_conflict(struct tree *tree, struct node *node, const char *text);
+/* Its conflict, also where that is of an earlier window; NULL: none. */
+const char *tree_told(const struct tree *tree, const struct node *node);
 /* It could not be dealt with, for the reason ret (-errno), and is left for a later run: a line.  0;
  * or ret, where the old server takes nothing at all. */
 int tree_leave(struct tree *tree, struct node *node, const char *what, int ret);

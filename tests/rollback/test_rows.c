@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include "old_ops.h"
 #include "trees.h"
 
 /* How many objects are to be dealt with; the root always is. */
@@ -189,6 +190,131 @@ START_TEST(stays)
 }
 END_TEST
 
+#define OUTSIDE 50 /* directories */
+
+/* What is in another tree of the file system is none of the volume's: above the top is nothing. */
+START_TEST(outside)
+{
+	struct timespec used;
+	struct way way;
+
+	trees_make(FILL);
+	for (unsigned i = 0; i < OUTSIDE; i++) {
+		g_autofree char *dir = g_strdup_printf("d/%u", i);
+		g_autofree char *file = g_strdup_printf("d/%u/x", i);
+		g_autofree char *mkdir = g_strdup_printf("mkdir d/%u", i);
+		g_autofree char *command = g_strdup_printf("echo new >d/%u/x", i);
+
+		make(dir, mkdir);
+		make(file, command);
+	}
+	make("e/x", "echo new >e/x");
+	trees_commit();
+	journal_store_close(journal);
+	rows_window = 1;
+	way_begin(&way);
+	tree_close(way.tree);
+	way.config.root = (char *)NEW_TREE "/e";
+	way.tree = tree_open(&way.config, way.reader, way.carried, way.old, switched, NULL);
+	ck_assert(way.tree && plan_make(way.tree, &way.plan, NULL));
+	way_close(&way);
+	open_store();
+	ck_assert_int_eq(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used), 0);
+	ck_assert_int_lt(used.tv_sec, 3);
+}
+END_TEST
+
+/* ---- what the old server does not take ------------------------------------------------------- */
+
+static const char *objects_to(const char *path, mode_t mode)
+{
+	(void)mode;
+	return strchr(path, ':') ? "has a name that it cannot say" : NULL;
+}
+
+static bool is_held(struct old *old, const char *path)
+{
+	(void)old;
+	return g_str_has_prefix(path, OLD_STAGE);
+}
+
+/* In a server of which some functions are others. */
+static void go_with(const struct old_ops *other, unsigned conflicts, unsigned losses)
+{
+	struct old_ops ops;
+	struct way way;
+
+	trees_commit();
+	journal_store_close(journal);
+	way_begin(&way);
+	ops = *way.old->ops;
+	ops.objection = other->objection ? other->objection : ops.objection;
+	ops.is_open = other->is_open ? other->is_open : ops.is_open;
+	way.old->ops = &ops;
+	ck_assert(plan_make(way.tree, &way.plan, NULL));
+	way_go(&way);
+	show(way.tree->conflicts);
+	ck_assert_uint_eq(way.tree->conflicts->len, conflicts);
+	ck_assert_uint_eq(way.tree->losses->len, losses);
+	ck_assert_uint_eq(way.done.left, 0);
+	way_close(&way);
+	open_store();
+}
+
+static bool is_noted(const char *path)
+{
+	struct carried *carried = carried_open("/mnt/carried", switched, false, NULL);
+	const struct migrate_binding handle = handle_of(path);
+	struct carried_object object;
+
+	ck_assert_ptr_nonnull(carried);
+	const bool noted = carried_get(carried, &handle, &object) && object.generation;
+	carried_clear(&object);
+	carried_close(carried);
+	return noted;
+}
+
+/* What it cannot have is said, each object once in a run, and other directories are done. */
+START_TEST(no_words)
+{
+	const struct old_ops other = {.objection = objects_to};
+
+	trees_make(FILL);
+	make("e/n:", "mkdir e/n:");
+	make("e/n:/x", "echo new >e/n:/x");
+	make("e/n:/y", "echo new >e/n:/y");
+	make("a/z:", "echo new >a/z:");
+	make("d/z", "echo new >d/z");
+	rows_window = _i ? 1 : rows_window;
+	for (unsigned i = 0; i < 2; i++) {
+		go_with(&other, 0, 4);
+		sh("cd " OLD_TREE " && test -e d/z && test ! -e a/z: && test ! -e e/n:");
+		ck_assert(is_noted("d/z") && is_noted("d"));
+		ck_assert(!is_noted("a") && !is_noted("a/z:") && !is_noted("e/n:/x"));
+	}
+	go_back(0);
+	same_trees();
+}
+END_TEST
+
+/* It is one line in windows, too. */
+START_TEST(in_use)
+{
+	const struct old_ops other = {.is_open = is_held};
+
+	trees_make(FILL);
+	take_away("a/3");
+	make("a/3", "mkdir a/3");
+	make("e/x", "echo new >e/x");
+	make("e/y", "echo new >e/y");
+	rows_window = _i ? 1 : rows_window;
+	go_with(&other, 1, 0);
+	sh("test -d " OLD_TREE "/a/3 && test -e " OLD_TREE "/e/y");
+	go_back(0);
+	same_trees();
+}
+END_TEST
+
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 #define IN_ONE	  1000u /* directory */
@@ -286,6 +412,9 @@ int main(int argc, char **argv)
 	tcase_add_test(tcase, ended_before_windows);
 	tcase_add_test(tcase, taken_place);
 	tcase_add_loop_test(tcase, stays, 0, 2);
+	tcase_add_test(tcase, outside);
+	tcase_add_loop_test(tcase, no_words, 0, 2);
+	tcase_add_loop_test(tcase, in_use, 0, 2);
 	tcase_add_test(large, memory);
 	suite_add_tcase(suite, tcase);
 	suite_add_tcase(suite, large);

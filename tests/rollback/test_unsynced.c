@@ -17,6 +17,8 @@ static void look_early(void)
 	struct carried_object object;
 	unsigned there = 0;
 
+	if (access(NEW_TREE "/a/new0", F_OK))
+		return;
 	for (unsigned i = 0; i < FILES; i++) {
 		g_autofree char *path = g_strdup_printf(OLD_TREE "/a/new%u", i);
 
@@ -61,7 +63,8 @@ static void go_back_held(unsigned left, const char *directory)
 	carried = way.carried;
 	g_hash_table_remove_all(to_sync);
 	way_go(&way);
-	ck_assert_uint_eq(way.done.left, left);
+	if (left != UINT_MAX)
+		ck_assert_uint_eq(way.done.left, left);
 	ck_assert_uint_eq(way.tree->conflicts->len, !!directory);
 	if (directory)
 		ck_assert_str_eq(((struct problem *)way.tree->conflicts->pdata[0])->path,
@@ -105,6 +108,34 @@ START_TEST(looked_at_again)
 }
 END_TEST
 
+/* A directory that was made in such a one, and whose files wait for windows, is compared again. */
+START_TEST(made_in_it)
+{
+	struct carried_object object;
+
+	to_sync = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+	trees_make(FILL);
+	make("a/b/n", "mkdir a/b/n");
+	const struct migrate_binding handle = handle_of("a/b/n");
+	make("a/b/n/x", "echo new >a/b/n/x");
+	make("a/b/n/y", "echo new >a/b/n/y");
+	rows_window = 1;
+	held = g_hash_table_new(g_str_hash, g_str_equal);
+	g_hash_table_add(held, (gpointer) "a/b");
+	for (unsigned i = 0; i < 2; i++) {
+		go_back_held(UINT_MAX, i ? NULL : "a/b");
+		same_trees();
+		struct carried *noted = carried_open("/mnt/carried", switched, false, NULL);
+		ck_assert(carried_get(noted, &handle, &object));
+		ck_assert_int_eq(!!object.generation, i);
+		carried_clear(&object);
+		carried_close(noted);
+		g_clear_pointer(&held, g_hash_table_unref);
+	}
+	g_hash_table_unref(to_sync);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("unsynced");
@@ -112,6 +143,7 @@ int main(void)
 
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, looked_at_again);
+	tcase_add_test(tcase, made_in_it);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }
