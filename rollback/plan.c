@@ -538,6 +538,18 @@ static bool gives_place(const struct tree *tree, const struct node *node)
 	return gives;
 }
 
+static void give_place(struct tree *tree, struct node *node)
+{
+	const guint64 fileid = node->old.st_ino;
+
+	if (!tree->deferred.giving)
+		tree->deferred.giving =
+			g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+	if (node->handle.type)
+		g_hash_table_add(tree->deferred.giving, g_memdup2(&fileid, sizeof(fileid)));
+	node->unsaid = true;
+}
+
 static void decide(struct tree *tree, struct node *node)
 {
 	if (alone_is_below_left(node)) {
@@ -558,7 +570,7 @@ static void decide(struct tree *tree, struct node *node)
 				      "was removed here, and changed on the old server since the "
 				      "switch");
 		else if (node->there && gives_place(tree, node))
-			node->unsaid = true;
+			give_place(tree, node);
 		else if (node->there && !node->unsaid)
 			node->todo = TODO_REMOVE;
 		return;

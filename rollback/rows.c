@@ -281,6 +281,45 @@ static void load_one(struct rows *rows, const struct migrate_binding *handle)
 		compare_there(tree, node, dir, row.name);
 }
 
+static const uint8_t *read_handle(const uint8_t *at, struct migrate_binding *handle)
+{
+	*handle = (struct migrate_binding){.type = at[0], .len = at[1]};
+	memcpy(handle->bytes, at + 2, handle->len);
+	return at + 2 + handle->len;
+}
+
+static bool is_missed(struct tree *tree, const struct journal_row *row)
+{
+	g_autofree char *dir = tree_path(tree_node(tree, &row->parent));
+	g_autofree char *path = dir ? old_path(dir, row->name) : NULL;
+	struct carried_object carried;
+	struct stat st;
+	bool missed = !path || old_stat(tree->old, path, &st);
+
+	if (carried_get(tree->carried, &row->handle, &carried)) {
+		missed = missed || (carried.fileid && carried.fileid != st.st_ino);
+		carried_clear(&carried);
+	}
+	return missed;
+}
+
+bool rows_miss(struct tree *tree)
+{
+	const GByteArray *handles = tree->deferred.handles;
+	const uint8_t *at = handles ? handles->data : NULL;
+	const uint8_t *const end = handles ? at + handles->len : NULL;
+	struct migrate_binding handle;
+	struct journal_row row;
+
+	while (at != end && !tree_stops(tree, NULL)) {
+		at = read_handle(at, &handle);
+		if (journal_has_row(tree->journal, &handle, &row) && row.parent.len &&
+		    !(row.flags & JOURNAL_MADE) && is_missed(tree, &row))
+			return true;
+	}
+	return false;
+}
+
 static void load_window(struct rows *rows)
 {
 	struct tree *tree = rows->tree;
@@ -289,11 +328,11 @@ static void load_window(struct rows *rows)
 	tree_activate(tree, tree->root);
 	tree->root->todo = TODO_TIMES;
 	for (guint i = 0; i < rows_window && deferred->next < deferred->handles->len; i++) {
-		const uint8_t *at = deferred->handles->data + deferred->next;
-		struct migrate_binding handle = {.type = at[0], .len = at[1]};
+		struct migrate_binding handle;
 
-		memcpy(handle.bytes, at + 2, handle.len);
-		deferred->next += 2U + handle.len;
+		deferred->next =
+			(guint)(read_handle(deferred->handles->data + deferred->next, &handle) -
+				deferred->handles->data);
 		load_one(rows, &handle);
 	}
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "migrate.h"
+#include "rows.h"
 #include "source/refused.h"
 #include "store/layout.h"
 
@@ -216,17 +217,32 @@ static bool is_missed(const struct node *node)
 	       (S_ISDIR(node->st.st_mode) ? !node->names : S_ISREG(node->st.st_mode));
 }
 
+/* It goes, and the old server alone has it. */
+static bool is_unknown(const struct tree *tree, const struct node *node)
+{
+	const guint64 fileid = node->old.st_ino;
+
+	return (node->todo & TODO_REMOVE) && !node->handle.type && !node->was_carried &&
+	       !(tree->deferred.giving && g_hash_table_contains(tree->deferred.giving, &fileid));
+}
+
 void tree_spare(struct tree *tree)
 {
-	bool missed = tree->unread;
+	struct deferred *deferred = &tree->deferred;
 
-	for (guint i = 0; i < tree->active->len && !missed; i++)
-		missed = is_missed(tree->active->pdata[i]);
-	for (guint i = 0; i < tree->active->len && missed; i++) {
+	deferred->missed |= tree->unread;
+	for (guint i = 0; i < tree->active->len && !deferred->missed; i++)
+		deferred->missed = is_missed(tree->active->pdata[i]);
+	for (guint i = 0; i < tree->active->len; i++) {
 		struct node *node = tree->active->pdata[i];
 
-		if (!(node->todo & TODO_REMOVE) || node->handle.type || node->was_carried)
+		if (!is_unknown(tree, node))
 			continue;
+		if (!deferred->missed && !deferred->looked)
+			deferred->missed = rows_miss(tree);
+		deferred->looked = true;
+		if (!deferred->missed)
+			return;
 		node->todo = 0;
 		tree_conflict(tree, node,
 			      "is on the old server alone, and may be what was not found there");
@@ -628,6 +644,7 @@ void tree_close(struct tree *tree)
 	g_clear_pointer(&tree->deferred.told, g_hash_table_unref);
 	g_clear_pointer(&tree->deferred.leaving, g_hash_table_unref);
 	g_clear_pointer(&tree->deferred.staying, g_hash_table_unref);
+	g_clear_pointer(&tree->deferred.giving, g_hash_table_unref);
 	g_clear_pointer(&tree->parted, g_hash_table_unref);
 	g_ptr_array_unref(tree->active);
 	g_ptr_array_unref(tree->conflicts);

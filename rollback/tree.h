@@ -116,7 +116,10 @@ struct deferred {
 	/* fileids of what is here by the first plan, or was left by it, and is there, or was not
 	 * found: it makes place for nothing */
 	GHashTable *staying;
-	bool left; /* something is, so that the generations are not noted */
+	/* fileids of what the first plan knew, is gone here, and gives its place to what waits */
+	GHashTable *giving;
+	bool looked, missed; /* tree_spare(): something was not found there, by now */
+	bool left;	     /* something is, so that the generations are not noted */
 };
 
 struct tree {

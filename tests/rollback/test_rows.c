@@ -190,6 +190,27 @@ START_TEST(stays)
 }
 END_TEST
 
+/* By its ctime nobody touched it there since the switch; and what it is of is missed elsewhere. */
+START_TEST(missed)
+{
+	trees_make(FILL);
+	sh("mv " OLD_TREE "/a/3 " OLD_TREE "/d/g");
+	wait_for_clocks();
+	switched = g_get_real_time() * 1000;
+	journal_store_state(journal)->since = switched;
+	wait_for_clocks();
+	make("d/g", "echo new >d/g");
+	change("a/3", JOURNAL_META, "chmod 600 a/3");
+	make("e/x.tmp", "echo new >e/x.tmp");
+	make("a/5.tmp", "echo new >a/5.tmp");
+	take_away("a/5");
+	make("a/5", "echo new >a/5");
+	rows_window = _i ? 1 : rows_window;
+	go_back(3); /* it, what may be it, and what is to be there */
+	sh("cd " OLD_TREE " && grep -q old3 d/g && grep -q new e/x.tmp && grep -q new a/5");
+}
+END_TEST
+
 #define OUTSIDE 50 /* directories */
 
 /* What is in another tree of the file system is none of the volume's: above the top is nothing. */
@@ -412,6 +433,7 @@ int main(int argc, char **argv)
 	tcase_add_test(tcase, ended_before_windows);
 	tcase_add_test(tcase, taken_place);
 	tcase_add_loop_test(tcase, stays, 0, 2);
+	tcase_add_loop_test(tcase, missed, 0, 2);
 	tcase_add_test(tcase, outside);
 	tcase_add_loop_test(tcase, no_words, 0, 2);
 	tcase_add_loop_test(tcase, in_use, 0, 2);
