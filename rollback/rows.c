@@ -10,7 +10,7 @@
 
 #define DOUBTS (JOURNAL_SCANNED | JOURNAL_MAYBE | JOURNAL_RETURNED | JOURNAL_GONE)
 
-guint rows_window = 16384;
+guint rows_window = 131072; /* some 300 MiB */
 
 /* What the old server has of a directory. */
 enum origin {
