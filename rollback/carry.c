@@ -499,7 +499,7 @@ static bool remove_those(struct carry *carry, bool (*wanted)(const struct node *
 /* A file may have names in several directories. */
 static bool remove_all(struct carry *carry)
 {
-	tree_spare(carry->tree);
+	rows_spare(carry->tree);
 	return remove_those(carry, is_file_to_remove) &&
 	       remove_those(carry, is_directory_to_remove);
 }

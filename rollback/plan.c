@@ -710,7 +710,7 @@ bool plan_make(struct tree *tree, struct plan *plan, GError **error)
 		decide(tree, node);
 		decide_words(tree, node);
 	}
-	tree_spare(tree);
+	rows_spare(tree);
 	room_make(tree);
 	for (guint i = 0; i < tree->active->len; i++)
 		count(tree, tree->active->pdata[i], plan);

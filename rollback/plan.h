@@ -38,7 +38,7 @@ struct plan {
  *   to_come_find    there, at, nameless, later; flags
  *   moving_leave    later, unsettled; stays becomes a conflict
  *   decide          todo, conflict, version, differs, theirs, fetch, holds_more, unsaid, later
- *   tree_spare      todo, conflict: of what the old server has alone
+ *   rows_spare      todo, conflict: of what the old server has alone
  *   room_make       todo, conflict, later: of what comes to places, and of what has them
  *   count           nothing; tree->planned
  *

@@ -303,7 +303,8 @@ static bool is_missed(struct tree *tree, const struct journal_row *row)
 	return missed;
 }
 
-bool rows_miss(struct tree *tree)
+/* Whether something that waits, and was not made, is not where it is to be there. */
+static bool miss_waiting(struct tree *tree)
 {
 	const GByteArray *handles = tree->deferred.handles;
 	const uint8_t *at = handles ? handles->data : NULL;
@@ -318,6 +319,46 @@ bool rows_miss(struct tree *tree)
 			return true;
 	}
 	return false;
+}
+
+static bool is_missed_there(const struct node *node)
+{
+	if (node->here && !node->there && node->later)
+		return !node->made || node->made_guessed;
+	return node->here && !node->there && node->conflict &&
+	       (S_ISDIR(node->st.st_mode) ? !node->names : S_ISREG(node->st.st_mode));
+}
+
+/* It goes, and the old server alone has it. */
+static bool is_unknown(const struct tree *tree, const struct node *node)
+{
+	const guint64 fileid = node->old.st_ino;
+
+	return (node->todo & TODO_REMOVE) && !node->handle.type && !node->was_carried &&
+	       !(tree->deferred.giving && g_hash_table_contains(tree->deferred.giving, &fileid));
+}
+
+void rows_spare(struct tree *tree)
+{
+	struct deferred *deferred = &tree->deferred;
+
+	deferred->missed |= tree->unread;
+	for (guint i = 0; i < tree->active->len && !deferred->missed; i++)
+		deferred->missed = is_missed_there(tree->active->pdata[i]);
+	for (guint i = 0; i < tree->active->len; i++) {
+		struct node *node = tree->active->pdata[i];
+
+		if (!is_unknown(tree, node))
+			continue;
+		if (!deferred->missed && !deferred->looked)
+			deferred->missed = miss_waiting(tree);
+		deferred->looked = true;
+		if (!deferred->missed)
+			return;
+		node->todo = 0;
+		tree_conflict(tree, node,
+			      "is on the old server alone, and may be what was not found there");
+	}
 }
 
 static void load_window(struct rows *rows)

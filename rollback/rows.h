@@ -36,8 +36,9 @@ bool rows_end(struct tree *tree, GError **error);
 /* Whether, in a window, what has the fileid there is not for it to remove or replace: the first
  * plan knew more of it, and said why it is not at its place. */
 bool rows_stays(const struct tree *tree, uint64_t fileid);
-/* Whether something that waits, and was not made, is not where it is to be on the old server. */
-bool rows_miss(struct tree *tree);
+/* Where something was not found there of which not all is here, it may be what the old server has
+ * alone, under another name: none of that goes, if it is not known. */
+void rows_spare(struct tree *tree);
 /* Whether something in the directory waits for a window. */
 bool rows_wait_in(const struct tree *tree, const struct node *dir);
 

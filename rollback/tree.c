@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "migrate.h"
-#include "rows.h"
 #include "source/refused.h"
 #include "store/layout.h"
 
@@ -207,46 +206,6 @@ void tree_unsettle(struct node *node)
 {
 	unsettle(node->wanted);
 	unsettle(node->at);
-}
-
-static bool is_missed(const struct node *node)
-{
-	if (node->here && !node->there && node->later)
-		return !node->made || node->made_guessed;
-	return node->here && !node->there && node->conflict &&
-	       (S_ISDIR(node->st.st_mode) ? !node->names : S_ISREG(node->st.st_mode));
-}
-
-/* It goes, and the old server alone has it. */
-static bool is_unknown(const struct tree *tree, const struct node *node)
-{
-	const guint64 fileid = node->old.st_ino;
-
-	return (node->todo & TODO_REMOVE) && !node->handle.type && !node->was_carried &&
-	       !(tree->deferred.giving && g_hash_table_contains(tree->deferred.giving, &fileid));
-}
-
-void tree_spare(struct tree *tree)
-{
-	struct deferred *deferred = &tree->deferred;
-
-	deferred->missed |= tree->unread;
-	for (guint i = 0; i < tree->active->len && !deferred->missed; i++)
-		deferred->missed = is_missed(tree->active->pdata[i]);
-	for (guint i = 0; i < tree->active->len; i++) {
-		struct node *node = tree->active->pdata[i];
-
-		if (!is_unknown(tree, node))
-			continue;
-		if (!deferred->missed && !deferred->looked)
-			deferred->missed = rows_miss(tree);
-		deferred->looked = true;
-		if (!deferred->missed)
-			return;
-		node->todo = 0;
-		tree_conflict(tree, node,
-			      "is on the old server alone, and may be what was not found there");
-	}
 }
 
 const char *tree_told(const struct tree *tree, const struct node *node)

@@ -118,7 +118,7 @@ struct deferred {
 	GHashTable *staying;
 	/* fileids of what the first plan knew, is gone here, and gives its place to what waits */
 	GHashTable *giving;
-	bool looked, missed; /* tree_spare(): something was not found there, by now */
+	bool looked, missed; /* rows_spare(): something was not found there, by now */
 	bool left;	     /* something is, so that the generations are not noted */
 };
 
@@ -244,9 +244,6 @@ const char *tree_told(const struct tree *tree, const struct node *node);
 int tree_leave(struct tree *tree, struct node *node, const char *what, int ret);
 /* The directories that it is in, or is to be in, are compared again. */
 void tree_unsettle(struct node *node);
-/* Where something was not found there of which not all is here, it may be what the old server has
- * alone, under another name: none of that goes, if it is not known. */
-void tree_spare(struct tree *tree);
 void tree_loss(struct tree *tree, const struct node *node, const char *text);
 /* node->todo is to be done: in tree->planned, if that is wanted. */
 void tree_plan(struct tree *tree, const struct node *node, const char *why);
