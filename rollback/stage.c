@@ -19,32 +19,10 @@ static bool failed(int ret, GError **error)
 	return true;
 }
 
-/* ---- put aside ------------------------------------------------------------------------------- */
-
-static int find(struct tree *tree, const struct old_name *name)
-{
-	struct migrate_binding handle;
-
-	if (name->name[0] != STAGE_PARKED || !tree_stage_parse(name->name, &handle))
-		return 0;
-	struct node *node = g_hash_table_lookup(tree->fileids, &name->fileid);
-	if (!node) {
-		node = handle.type ? tree_node(tree, &handle)
-				   : tree_node_there(tree, NULL, name->name, name->fileid);
-		int ret = tree_look(tree, node);
-		if (ret || !node->there)
-			return ret;
-		if (!node->active)
-			tree_activate(tree, node);
-	}
-	/* it may have been found by another name */
-	if (!node->there || node->old.st_ino != name->fileid ||
-	    !migrate_binding_equal(&handle, &node->handle))
-		return 0;
-	return tree_found(tree, node, NULL, name->name);
-}
-
-bool stage_find(struct tree *tree, GError **error)
+/* FALSE: fn returned that for one, or it cannot be read. */
+static bool each(struct tree *tree,
+		 bool (*fn)(struct tree *tree, const struct old_name *name, GError **error),
+		 GError **error)
 {
 	int ret;
 	g_autoptr(GHashTable) names = old_list(tree->old, OLD_STAGE, &ret);
@@ -55,9 +33,38 @@ bool stage_find(struct tree *tree, GError **error)
 		return !failed(ret, error);
 	g_hash_table_iter_init(&iter, names);
 	while (g_hash_table_iter_next(&iter, NULL, &value))
-		if (failed(find(tree, value), error))
+		if (!fn(tree, value, error))
 			return false;
 	return true;
+}
+
+/* ---- put aside ------------------------------------------------------------------------------- */
+
+static bool find(struct tree *tree, const struct old_name *name, GError **error)
+{
+	struct migrate_binding handle;
+
+	if (name->name[0] != STAGE_PARKED || !tree_stage_parse(name->name, &handle))
+		return true;
+	struct node *node = g_hash_table_lookup(tree->fileids, &name->fileid);
+	if (!node) {
+		node = handle.type ? tree_node(tree, &handle)
+				   : tree_node_there(tree, NULL, name->name, name->fileid);
+		int ret = tree_look(tree, node);
+		if (ret || !node->there)
+			return !failed(ret, error);
+		if (!node->active)
+			tree_activate(tree, node);
+	}
+	/* it may have been found by another name */
+	return !node->there || node->old.st_ino != name->fileid ||
+	       !migrate_binding_equal(&handle, &node->handle) ||
+	       !failed(tree_found(tree, node, NULL, name->name), error);
+}
+
+bool stage_find(struct tree *tree, GError **error)
+{
+	return each(tree, find, error);
 }
 
 /* ---- begun ----------------------------------------------------------------------------------- */
@@ -77,8 +84,9 @@ static bool forget(struct tree *tree, const char *name, const struct stat *st, G
 	       carried_commit(tree->carried, error);
 }
 
-static bool clean(struct tree *tree, const char *name, GError **error)
+static bool clean(struct tree *tree, const struct old_name *entry, GError **error)
 {
+	const char *name = entry->name;
 	g_autofree char *path = old_path(OLD_STAGE, name);
 	struct migrate_binding handle;
 	struct stat st;
@@ -98,23 +106,12 @@ static bool clean(struct tree *tree, const char *name, GError **error)
 
 bool stage_clean(struct tree *tree, GError **error)
 {
-	int ret;
-	g_autoptr(GHashTable) names = old_list(tree->old, OLD_STAGE, &ret);
-	GHashTableIter iter;
-	gpointer name;
-
-	if (!names)
-		return !failed(ret, error);
-	g_hash_table_iter_init(&iter, names);
-	while (g_hash_table_iter_next(&iter, &name, NULL))
-		if (!clean(tree, name, error))
-			return false;
-	return true;
+	return each(tree, clean, error);
 }
 
 /* ---- at the end ------------------------------------------------------------------------------ */
 
-static void tell(struct tree *tree, const struct old_name *name)
+static bool tell(struct tree *tree, const struct old_name *name, GError **error)
 {
 	/* a node of its own: the object's may have a line already */
 	struct node *left = tree_node_there(tree, NULL, name->name, name->fileid);
@@ -122,12 +119,12 @@ static void tell(struct tree *tree, const struct old_name *name)
 
 	if (!tree_stage_parse(name->name, &handle)) {
 		tree_conflict(tree, left, "is nothing of the way back's: move it elsewhere");
-		return;
+		return true;
 	}
 	const struct node *node = tree_node(tree, &handle);
 	const char *told = tree_told(tree, node);
 	if (told && strstr(told, OLD_IN_USE)) /* its line says enough */
-		return;
+		return true;
 	g_autofree char *path = tree_shown_path(node);
 	g_autofree char *shown = refused_line(path);
 	g_autofree char *text =
@@ -136,19 +133,10 @@ static void tell(struct tree *tree, const struct old_name *name)
 				"again; if it stays, move it to its place there, or remove it",
 				shown);
 	tree_conflict(tree, left, text);
+	return true;
 }
 
 bool stage_tell(struct tree *tree, GError **error)
 {
-	int ret;
-	g_autoptr(GHashTable) names = old_list(tree->old, OLD_STAGE, &ret);
-	GHashTableIter iter;
-	gpointer value;
-
-	if (!names)
-		return !failed(ret, error);
-	g_hash_table_iter_init(&iter, names);
-	while (g_hash_table_iter_next(&iter, NULL, &value))
-		tell(tree, value);
-	return true;
+	return each(tree, tell, error);
 }
