@@ -216,19 +216,11 @@ static uint32_t unmap_id(void *arg, bool group, uint32_t id)
 	return old;
 }
 
-static struct acl *decode(GBytes *value)
-{
-	gsize len;
-	const uint8_t *bytes = value ? g_bytes_get_data(value, &len) : NULL;
-
-	return bytes ? acl_decode(bytes, (uint32_t)len) : NULL;
-}
-
 /* The ACL with the old server's ids, where it has one those of that as far as they are the same
  * here; and the mode that must do where it cannot be set. */
 static GBytes *old_acl(const struct giving *giving, GBytes *value, GBytes *has, mode_t *alone)
 {
-	struct acl *acl = decode(value), *there = decode(has);
+	struct acl *acl = attrs_decode_acl(value), *there = attrs_decode_acl(has);
 	struct unmapping unmapping = {giving->config, there};
 	GBytes *mapped = NULL;
 	uint32_t mapped_len;

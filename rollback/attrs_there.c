@@ -223,7 +223,7 @@ bool attrs_keeps(const struct attrs *attrs, const char *name, bool *doubted)
 	return keeps;
 }
 
-static struct acl *decode(GBytes *value)
+struct acl *attrs_decode_acl(GBytes *value)
 {
 	gsize len;
 	const uint8_t *bytes = value ? g_bytes_get_data(value, &len) : NULL;
@@ -260,8 +260,8 @@ bool attrs_is_translated(const struct attrs *attrs, const char *name, GBytes *th
 
 	if (!attrs_old(attrs) || !(attrs->base->told & TOLD_NFS4))
 		return false;
-	a = decode(g_hash_table_lookup(attrs->xattrs, name));
-	b = decode(there);
+	a = attrs_decode_acl(g_hash_table_lookup(attrs->xattrs, name));
+	b = attrs_decode_acl(there);
 	if (a)
 		apply_mask(a);
 	if (b)

@@ -69,6 +69,8 @@ GBytes *attrs_was_acl(const struct attrs *attrs, const char *name);
 bool attrs_is_carried(const char *name);
 /* NULL: it has none, or errno says why it cannot be read. */
 GBytes *attrs_read_xattr(const char *path, const char *name);
+/* NULL: there is none, or it is none. */
+struct acl *attrs_decode_acl(GBytes *value);
 /* Whether the ACL of that name grants what the one there does, which came as one of NFS version 4.
  */
 bool attrs_is_translated(const struct attrs *attrs, const char *name, GBytes *there);
