@@ -7,7 +7,7 @@ void alone_unread(struct tree *tree, struct node *dir, int ret)
 		"cannot be read here, so that what is in it is not carried: %s", g_strerror(-ret));
 
 	tree->unread = true;
-	dir->later = true;
+	dir->left = LEFT_LATER;
 	dir->compared = false;
 	g_clear_pointer(&dir->names, g_hash_table_unref);
 	for (guint i = 0; i < tree->active->len; i++) {
@@ -29,7 +29,7 @@ static bool may_be_unread(const struct node *node)
 	for (guint i = 0; i < node->at->len; i++) {
 		const struct place *place = node->at->pdata[i];
 
-		if (place->dir && place->dir->later)
+		if (place->dir && place->dir->left == LEFT_LATER)
 			return true;
 		known += !tree_drops(node, place);
 	}
@@ -41,7 +41,8 @@ void alone_leave_unknown(const struct tree *tree)
 	for (guint i = 0; i < tree->active->len && tree->unread; i++) {
 		struct node *node = tree->active->pdata[i];
 
-		node->later |= node->here && node != tree->root && may_be_unread(node);
+		if (node->here && node != tree->root && may_be_unread(node))
+			node->left = LEFT_LATER;
 	}
 }
 
@@ -53,8 +54,8 @@ void alone_leave_names(const struct tree *tree, const struct node *dir)
 		for (guint j = 0; j < node->wanted->len; j++) {
 			const struct place *place = node->wanted->pdata[j];
 
-			node->later |=
-				place->dir == dir && place_find(node->at, dir, place->name) < 0;
+			if (place->dir == dir && place_find(node->at, dir, place->name) < 0)
+				node->left = LEFT_LATER;
 		}
 	}
 }
@@ -68,7 +69,7 @@ bool alone_is_below_left(const struct node *node)
 
 		if (!above || above == dir)
 			return false;
-		if (above->later && above->active && !above->there)
+		if (above->left == LEFT_LATER && above->active && !above->there)
 			return true;
 		dir = above;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * What follows from a directory that cannot be read, here or on the old server, for what is, or may
- * be, in it: that is left for a later run (node->later), and everything else goes on.
+ * be, in it: that is left for a later run (LEFT_LATER), and everything else goes on.
  */
 #ifndef ALONE_H
 #define ALONE_H

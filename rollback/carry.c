@@ -40,7 +40,7 @@ static bool is_kept(const struct node *node)
 	const struct place *place = node->at->len ? node->at->pdata[0] : NULL;
 
 	return node->there &&
-	       (node->old.st_nlink > 1 || node->st.st_nlink > 1 || node->holds_more ||
+	       (node->old.st_nlink > 1 || node->st.st_nlink > 1 || node->data == DATA_IN_PLACE ||
 		(place && place->dir && !place->dir->handle.type));
 }
 
@@ -103,7 +103,7 @@ static bool note_intents(struct carry *carry)
 					 ? migrate_ns(old->st_ctim)
 					 : 0;
 		if (carried->touching && node->here && !steps_remember(carry, node)) {
-			node->later = true;
+			node->left = LEFT_LATER;
 			node->todo &= ~(unsigned)(TODO_DATA | TODO_META | TODO_TIMES);
 		}
 		if (!note(carry, node))
@@ -160,11 +160,11 @@ static bool take_done(struct carry *carry, struct node *node)
 	} else if (carried->touching) {
 		carried->size = UINT64_MAX; /* where it is, nobody looked: it cannot be said */
 	}
-	carried->generation =
-		node->conflict || node->later || node->unsettled || rows_wait_in(carry->tree, node)
-			? 0
-			: node->generation;
-	carried->elsewhere = node->elsewhere;
+	carried->generation = node->conflict || node->left == LEFT_LATER || node->unsettled ||
+					      rows_wait_in(carry->tree, node)
+				      ? 0
+				      : node->generation;
+	carried->elsewhere = node->belongs == BELONGS_ELSEWHERE;
 	carried->touching = false;
 	node->todo &= TODO_TIMES;
 	node->noted = true;
@@ -233,12 +233,7 @@ static bool stops(const struct carry *carry)
 
 static bool moves(const struct node *node)
 {
-	if (!(node->todo & TODO_NAMES) || !node->wanted->len)
-		return false;
-	for (guint i = 0; i < node->at->len; i++)
-		if (!tree_drops(node, node->at->pdata[i]))
-			return false;
-	return true;
+	return (node->todo & TODO_NAMES) && node->wanted->len && !tree_keeps_a_name(node);
 }
 
 static void park_all(struct carry *carry)
@@ -470,24 +465,19 @@ static bool give_all(struct carry *carry)
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-static bool is_file_to_remove(const struct node *node)
+static bool is_to_remove(const struct node *node)
 {
-	return (node->todo & TODO_REMOVE) && node->there && !S_ISDIR(node->old.st_mode);
+	return (node->todo & TODO_REMOVE) && node->there;
 }
 
-static bool is_directory_to_remove(const struct node *node)
+static bool remove_those(struct carry *carry, bool directories)
 {
-	return (node->todo & TODO_REMOVE) && node->there && S_ISDIR(node->old.st_mode);
-}
-
-static bool remove_those(struct carry *carry, bool (*wanted)(const struct node *node))
-{
-	g_autoptr(GPtrArray) nodes = select_nodes(carry->tree, wanted);
+	g_autoptr(GPtrArray) nodes = select_nodes(carry->tree, is_to_remove);
 
 	for (guint i = nodes->len; i > 0 && !stops(carry); i--) {
 		struct node *node = nodes->pdata[i - 1];
 
-		if (!steps_remove(carry, node))
+		if (S_ISDIR(node->old.st_mode) != directories || !steps_remove(carry, node))
 			continue;
 		carry->result->removed++;
 		if (!note_done(carry, node))
@@ -500,13 +490,12 @@ static bool remove_those(struct carry *carry, bool (*wanted)(const struct node *
 static bool remove_all(struct carry *carry)
 {
 	rows_spare(carry->tree);
-	return remove_those(carry, is_file_to_remove) &&
-	       remove_those(carry, is_directory_to_remove);
+	return remove_those(carry, false) && remove_those(carry, true);
 }
 
 static bool is_left(const struct node *node)
 {
-	return node->later || (node->todo & ~(unsigned)TODO_TIMES);
+	return node->left == LEFT_LATER || (node->todo & ~(unsigned)TODO_TIMES);
 }
 
 static bool settle(struct carry *carry)
@@ -530,9 +519,9 @@ static bool settle(struct carry *carry)
 
 			carry->result->left++;
 			g_debug("left for the next run: %s, todo %x%s", path, node->todo,
-				node->later ? ", changing" : "");
+				node->left == LEFT_LATER ? ", changing" : "");
 		}
-		if (left || node->noted || node->unsaid ||
+		if (left || node->noted || node->left == LEFT_UNSAID ||
 		    (node->conflict && !(node->moved && node->there)))
 			continue;
 		if (!note_done(carry, node))
@@ -549,7 +538,7 @@ static void fetch_all(struct carry *carry)
 	for (guint i = 0; i < active->len && !stops(carry); i++) {
 		struct node *node = active->pdata[i];
 
-		if (node->fetch || ((node->todo & TODO_MAKE) && S_ISREG(node->st.st_mode)))
+		if (node->data || ((node->todo & TODO_MAKE) && S_ISREG(node->st.st_mode)))
 			steps_fetch(carry, node);
 	}
 }

@@ -33,7 +33,8 @@ static bool is_same_content(struct tree *tree, const struct node *node, const ch
 	return ret == 1;
 }
 
-bool difference_has_attributes(const struct tree *tree, const struct node *node)
+/* Whether nothing of what it has there would be changed if all were given that is here. */
+static bool has_attributes(const struct tree *tree, const struct node *node)
 {
 	g_autofree char *path = tree_path(node);
 	int here = tree_open_node(tree, node, O_PATH);
@@ -73,15 +74,14 @@ unsigned difference_of(struct tree *tree, struct node *node, unsigned todo)
 		if (untouched || same)
 			todo &= ~(unsigned)TODO_DATA;
 	}
-	if (todo == TODO_META && difference_has_attributes(tree, node))
+	if (todo == TODO_META && has_attributes(tree, node))
 		todo = 0;
 	if (todo)
-		node->differs =
-			todo & TODO_DATA
-				? "may have been changed here, and has other bytes than on the "
-				  "old server"
-				: "may have been changed here, and has other attributes than "
-				  "on the old server";
+		node->why = todo & TODO_DATA
+				    ? "may have been changed here, and has other bytes than on the "
+				      "old server"
+				    : "may have been changed here, and has other attributes than "
+				      "on the old server";
 	return todo;
 }
 
@@ -103,4 +103,76 @@ bool difference_is_none(const struct tree *tree, const struct node *node, const 
 	if (here >= 0)
 		close(here);
 	return same;
+}
+
+/* ---- others ---------------------------------------------------------------------------------- */
+
+static bool is_as_carried(const struct node *node)
+{
+	const struct carried_object *carried = &node->carried;
+
+	if (carried->touching) /* its data was being written, or is what it was */
+		return !carried->version || S_ISDIR(node->old.st_mode) ||
+		       carried->size == (uint64_t)node->old.st_size;
+	if (!S_ISDIR(node->old.st_mode) && (carried->size != (uint64_t)node->old.st_size ||
+					    carried->mtime != migrate_ns(node->old.st_mtim)))
+		return false;
+	return !carried->ctime || carried->ctime == migrate_ns(node->old.st_ctim);
+}
+
+int64_t difference_version(const struct node *node)
+{
+	return node->was_carried && node->carried.version && is_as_carried(node)
+		       ? node->carried.version
+		       : migrate_ns(node->old.st_ctim);
+}
+
+/* The object's stub knows the old one's ctime. */
+static bool stub_knows(const struct tree *tree, const struct node *node)
+{
+	struct migrate_stub stub;
+	const bool knows = tree_load_stub(tree, node, &stub) &&
+			   stub.version.fileid == node->old.st_ino &&
+			   stub.version.ctime == difference_version(node) &&
+			   stub.version.mtime == migrate_ns(node->old.st_mtim);
+
+	migrate_stub_clear(&stub);
+	return knows;
+}
+
+/* What it has there is what is here, and nothing of it would be taken away if all were given that
+ * is here.  A Samba's time of change is that of modification, and tells nothing of it. */
+static bool is_the_same(const struct tree *tree, const struct node *node)
+{
+	const bool smb = old_has_descriptors(tree->old);
+	const mode_t mode = smb ? S_IFMT : ~(mode_t)0;
+	const int64_t mtime = migrate_ns(node->old.st_mtim);
+
+	return node->here && (node->st.st_mode & mode) == (node->old.st_mode & mode) &&
+	       (S_ISDIR(node->st.st_mode) || node->st.st_size == node->old.st_size) &&
+	       migrate_ns(node->st.st_mtim) / 100 == mtime / 100 && /* SMB's steps */
+	       ((smb && migrate_ns(node->old.st_ctim) == mtime) || has_attributes(tree, node));
+}
+
+/* The latest that a time may have been which a server keeps so: many do in whole seconds, or in
+ * steps of two (server_clock.h). */
+static int64_t last_of(struct timespec t)
+{
+	return migrate_ns(t) + (t.tv_nsec % 1000000 ? 0 : 2 * INT64_C(1000000000) - 1);
+}
+
+bool difference_is_as_left(const struct tree *tree, const struct node *node)
+{
+	return node->was_carried ? is_as_carried(node)
+				 : last_of(node->old.st_ctim) <= tree->switched;
+}
+
+bool difference_by_others(const struct tree *tree, const struct node *node)
+{
+	if (node == tree->root)
+		return !node->was_carried && !old_was_left(tree->old) &&
+		       last_of(old_root_mtime(tree->old)) > tree->switched;
+	if (difference_is_as_left(tree, node) || (!node->why && is_the_same(tree, node)))
+		return false;
+	return node->was_carried || !stub_knows(tree, node);
 }

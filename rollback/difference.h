@@ -14,11 +14,16 @@
 /* Of enum todo DATA and META: what of them the object differs in, which is there.  Blocks for both
  * servers, changes nothing.  What cannot be read differs: who carries it will say why. */
 unsigned difference_of(struct tree *tree, struct node *node, unsigned todo);
-/* Whether nothing of what it has there would be changed if all were given that is here. */
-bool difference_has_attributes(const struct tree *tree, const struct node *node);
 /* Whether what has no bytes of its own (a symbolic link, a device) is the same as the one there at
  * the path, st. */
 bool difference_is_none(const struct tree *tree, const struct node *node, const char *path,
 			const struct stat *st);
+
+/* The ctime that it had when it got the data that it has: its names and attributes are of ours. */
+int64_t difference_version(const struct node *node);
+/* Whether nobody touched it there, as far as its times tell. */
+bool difference_is_as_left(const struct tree *tree, const struct node *node);
+/* Whether somebody else changed it there, and not to what is here. */
+bool difference_by_others(const struct tree *tree, const struct node *node);
 
 #endif

@@ -51,7 +51,7 @@ int displace_conflict(struct tree *tree, struct node *node, GError **error)
 
 static int leave(struct tree *tree, struct node *node)
 {
-	node->later = true;
+	node->left = LEFT_LATER;
 	tree_conflict(tree, node, OLD_IN_USE);
 	return -ECANCELED;
 }
@@ -59,7 +59,7 @@ static int leave(struct tree *tree, struct node *node)
 /* The node's place is that of one that is in use. */
 static int leave_over(struct tree *tree, struct node *node, struct node *over)
 {
-	node->later = true;
+	node->left = LEFT_LATER;
 	return leave(tree, over);
 }
 

@@ -9,7 +9,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "alone.h"
+#include "difference.h"
+#include "look.h"
 #include "migrate.h"
+#include "rows.h"
 #include "volume/report.h"
 
 typedef void (*name_fn)(void *arg, int fd, const struct dirent *entry);
@@ -53,7 +57,7 @@ static struct node *take_along(struct tree *tree, const struct node *dir, int fd
 	    journal_has_row(tree->journal, &handle, &row) && !tree_is_unplaced(&row))
 		return NULL;
 	struct node *node = tree_node(tree, &handle);
-	if ((node->generation && !node->unplaced) || !node->here)
+	if ((node->generation && node->belongs == BELONGS_HERE) || !node->here)
 		return NULL;
 	if (!dir->made) {
 		tree_activate(tree, node);
@@ -140,7 +144,7 @@ static void look_for(void *arg, int fd, const struct dirent *entry)
 	struct migrate_binding handle;
 
 	if (node && search->private) {
-		node->unsaid |= !node->at->len;
+		node->left = MAX(node->left, node->at->len ? LEFT_NOT : LEFT_UNSAID);
 	} else if (node) {
 		struct node *dir = tree_node(search->tree, &search->here);
 
@@ -193,7 +197,8 @@ void listing_search(struct tree *tree, GHashTable *nodes)
 		 */
 		node->made |= node->wanted->len;
 		node->made_guessed |= node->wanted->len;
-		node->elsewhere = node->unplaced && !node->wanted->len;
+		if (node->belongs == BELONGS_UNKNOWN && !node->wanted->len)
+			node->belongs = BELONGS_ELSEWHERE;
 	}
 }
 
@@ -333,4 +338,169 @@ bool listing_is_parted(struct tree *tree, uint64_t fileid)
 	if (file)
 		fclose(file);
 	return g_hash_table_contains(tree->parted, &key);
+}
+
+/* ---- the old server's directories ------------------------------------------------------------ */
+
+/*
+ * What is there under a name of which nothing is known here.  A directory whose names clients
+ * changed was filled (I6): it had all names of the switch but for those that were given up.  So
+ * what is as it was then, was removed here, if only by a rename that nobody told of.
+ */
+static bool may_go(struct tree *tree, const struct node *dir, const struct node *node,
+		   bool replaced)
+{
+	if (difference_by_others(tree, node) || (!node->was_carried && listing_left(tree, dir)))
+		return false;
+	return replaced || node->was_carried || !listing_given_up(tree, node);
+}
+
+static int take_unknown(struct tree *tree, struct node *dir, const struct old_name *name)
+{
+	struct migrate_binding handle;
+	bool replaced = g_hash_table_contains(dir->names, name->name);
+	bool carried = carried_find(tree->carried, name->fileid, &handle);
+	struct node *node = carried ? tree_node(tree, &handle)
+				    : tree_node_there(tree, dir, name->name, name->fileid);
+	const struct node *here = g_hash_table_lookup(dir->names, name->name);
+	int ret;
+
+	/* what could not be looked at is not what the old server has alone */
+	if ((here && here->left == LEFT_LATER && !here->there) ||
+	    (carried && node->here && node->left == LEFT_LATER && !node->there))
+		return 0;
+	const struct node *whose = node;
+	/* of an object that is here still, a link that is not: only that one goes */
+	if (carried && (node->here || (node->carried.fileid != name->fileid &&
+				       node->carried.staged != name->fileid))) {
+		const struct carried_object known = node->carried;
+
+		carried = false;
+		node = tree_node_there(tree, dir, name->name, name->fileid);
+		if (known.fileid == name->fileid && !node->was_carried) {
+			node->carried = known;
+			node->carried.names = NULL;
+			node->carried.given = NULL;
+			node->was_carried = true;
+		}
+	}
+	/* or somebody else's, with the number of what was staged */
+	ret = carried && (!node->there || node->old.st_ino == name->fileid)
+		      ? tree_found(tree, node, dir, name->name)
+		      : -ENOENT;
+	if (carried && ret == -ENOENT) {
+		carried = false;
+		node = tree_node_there(tree, dir, name->name, name->fileid);
+	}
+	if (!carried)
+		ret = tree_look(tree, node);
+	if (ret || !node->there)
+		return ret == -ENOENT ? 0 : ret;
+	/* over SMB no ctime tells that somebody renamed it there since the switch */
+	bool doubtful = old_has_descriptors(tree->old) && !replaced && !carried;
+	/* its only one: somebody gave it that name there */
+	doubtful |= whose != node && whose->here && !whose->there && !S_ISDIR(node->old.st_mode) &&
+		    node->old.st_nlink == 1;
+	if (rows_stays(tree, node->old.st_ino)) {
+		node->left = MAX(node->left, LEFT_UNSAID);
+	} else if (doubtful || !may_go(tree, dir, node, replaced)) {
+		node->left = MAX(node->left, LEFT_STAYS);
+		node->why = replaced || tree_is_gone(dir)
+				    ? "was changed on the old server since the switch"
+				    : "is on the old server alone: it was made there since the "
+				      "switch, or never brought over";
+	}
+	if (!node->active)
+		tree_activate(tree, node);
+	return 0;
+}
+
+/* None of ours gave it that name, not even one that was killed; clients may have in a gap. */
+static bool is_strayed(const struct node *node, const struct place *place)
+{
+	return place->dir->handle.type && place_find(node->wanted, place->dir, place->name) < 0 &&
+	       !node->carried.touching && node->belongs == BELONGS_HERE;
+}
+
+/* By the first plan. */
+static bool is_seen_to(const struct tree *tree, const struct node *dir, const struct old_name *name)
+{
+	GHashTable *leaving = tree->deferred.leaving;
+
+	return dir->scope == SCOPE_PASSIVE &&
+	       (!g_hash_table_contains(dir->names, name->name) ||
+		(leaving && g_hash_table_contains(leaving, &name->fileid)));
+}
+
+static int compare(struct tree *tree, struct node *dir)
+{
+	g_autofree char *path = tree_path(dir);
+	GHashTableIter iter;
+	gpointer value;
+	int ret;
+
+	if (!dir->names)
+		dir->names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+	dir->compared = true;
+	dir->listed = path ? old_list(tree->old, path, &ret) : NULL;
+	if (!dir->listed)
+		return path ? ret : 0;
+	g_hash_table_iter_init(&iter, dir->listed);
+	while (g_hash_table_iter_next(&iter, NULL, &value)) {
+		const struct old_name *name = value;
+		struct node *node = g_hash_table_lookup(tree->fileids, &name->fileid);
+		gpointer here;
+
+		const struct place place = {dir, (char *)name->name, false};
+		if (tree->window && is_seen_to(tree, dir, name))
+			continue;
+		bool present = g_hash_table_lookup_extended(dir->names, name->name, NULL, &here);
+
+		/* a link of something that is there, and is not to go everywhere */
+		if (present && !here && node && !node->handle.type)
+			continue;
+		/* which became active when the directory was listed here already */
+		if (present && !here && node && tree_is_named(tree, node, &place))
+			place_add(node->wanted, dir, name->name);
+		const bool known = node && place_find(node->at, dir, name->name) >= 0;
+		if (node)
+			ret = tree_found(tree, node, dir, name->name);
+		if (node && !ret && !known)
+			node->strayed |= is_strayed(node, &place);
+		if (node && ret != -ENOENT)
+			continue;
+		if (!present || here)
+			ret = take_unknown(tree, dir, name);
+		if (ret && ret != -ENOENT)
+			return ret;
+	}
+	return 0;
+}
+
+bool listing_there(struct tree *tree, GError **error)
+{
+	for (guint i = 0; i < tree->active->len; i++) {
+		struct node *node = tree->active->pdata[i];
+
+		if (tree_stops(tree, error))
+			return false;
+		if (node->there != THERE_SEEN || !S_ISDIR(node->old.st_mode) || node->listed ||
+		    node->left || !(tree_is_gone(node) || node->compared))
+			continue;
+		int ret = compare(tree, node);
+		if (ret) {
+			node->compared = false;
+			alone_leave_names(tree, node);
+			ret = tree_leave(tree, node, "cannot be read on the old server", ret);
+		}
+		if (ret) {
+			g_autofree char *path = tree_shown_path(node);
+
+			g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(-ret),
+				    "the old server's directory %s cannot be read: %s", path,
+				    g_strerror(-ret));
+			return false;
+		}
+	}
+	return true;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Names on the new server. */
+/* Names in directories. */
 #ifndef LISTING_H
 #define LISTING_H
 
@@ -12,10 +12,14 @@
  * yet is not compared.  0 or -errno; -ESTALE: it is gone.
  */
 int listing_here(struct tree *tree, struct node *dir);
+/* Lists those on the old server that are compared, but for what was found just now: what is known
+ * to be in that was not looked for yet, and would count as what the old server has alone.  FALSE
+ * with error set. */
+bool listing_there(struct tree *tree, GError **error);
 /*
  * Walks the whole tree for names of nodes (by inode number), which go to node->at.  A node of which
- * the journal knows no name either (node->unplaced) and that is nowhere is another tree's: then
- * node->elsewhere is set; and node->unsaid where it is in .migrate/, from where the retriever may
+ * the journal knows no name either (BELONGS_UNKNOWN) and that is nowhere is another tree's: then it
+ * is BELONGS_ELSEWHERE; and LEFT_UNSAID where it is in .migrate/, from where the retriever may
  * bring it.  One that has only names which came since the switch was made.
  */
 void listing_search(struct tree *tree, GHashTable *nodes);

@@ -86,7 +86,7 @@ static int look_at(struct tree *tree, struct node *node, const char *path, bool 
 	if (node->was_carried || node->fileid ? !is_known(tree, node, st.st_ino, &st)
 					      : is_another(tree, node, path, &st, compared))
 		return -ENOENT;
-	node->there = true;
+	node->there = MAX(node->there, THERE_FOUND);
 	node->old = st;
 	tree_expect(tree, st.st_ino, node);
 	return 0;

@@ -28,7 +28,7 @@ static bool may_be_here(const struct moving *moving, const struct node *node)
 {
 	gpointer flags;
 
-	return node->elsewhere &&
+	return node->belongs == BELONGS_ELSEWHERE &&
 	       (moving->directories ||
 		(g_hash_table_lookup_extended(moving->rows, &node->handle, NULL, &flags) &&
 		 !(GPOINTER_TO_UINT(flags) & UNPLACED)));
@@ -83,14 +83,14 @@ static bool is_doubtful(const struct moving *moving, const struct node *node)
 /* What something is left in cannot be removed. */
 static void leave(struct node *node)
 {
-	node->later = true;
+	node->left = LEFT_LATER;
 	for (guint i = 0; i < node->at->len; i++) {
 		struct node *dir = ((struct place *)node->at->pdata[i])->dir;
 
 		if (!dir)
 			continue;
 		dir->unsettled = true;
-		if (!dir->later && tree_is_gone(dir))
+		if (dir->left != LEFT_LATER && tree_is_gone(dir))
 			leave(dir);
 	}
 }
@@ -98,11 +98,11 @@ static void leave(struct node *node)
 static void look(struct moving *moving, struct node *node)
 {
 	/* a directory may have been moved between two listings */
-	if (node->later || is_doubtful(moving, node) || may_be_here(moving, node) ||
+	if (node->left == LEFT_LATER || is_doubtful(moving, node) || may_be_here(moving, node) ||
 	    (S_ISDIR(node->st.st_mode) && node->wanted->len > 1))
 		leave(node);
-	else if (node->stays)
-		tree_conflict(moving->tree, node, node->stays);
+	else if (node->left == LEFT_STAYS)
+		tree_conflict(moving->tree, node, node->why);
 }
 
 bool moving_leave(struct tree *tree, uint64_t generation, GError **error)

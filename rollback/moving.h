@@ -13,7 +13,7 @@
 
 #include "tree.h"
 
-/* Marks what is left (node->later), and lists what stays of the rest.  generation: of the rows that
+/* Marks what is left (LEFT_LATER), and lists what stays of the rest.  generation: of the rows that
  * were taken.  Blocks.  FALSE with error set. */
 bool moving_leave(struct tree *tree, uint64_t generation, GError **error);
 

@@ -61,7 +61,7 @@ static bool may_have_others(const struct node *node)
 	       (node->st.st_nlink > node->wanted->len &&
 		(node->was_carried
 			 ? node->carried.touching
-			 : node->fileid || node->unplaced || (node->flags & JOURNAL_SCANNED) ||
+			 : node->fileid || node->belongs || (node->flags & JOURNAL_SCANNED) ||
 				   tree_is_doubted(node)));
 }
 
@@ -81,7 +81,7 @@ static void search(struct tree *tree, GHashTable *lost)
 	}
 	g_hash_table_iter_init(&iter, lost);
 	while (g_hash_table_iter_next(&iter, NULL, &node))
-		((struct node *)node)->later = true;
+		((struct node *)node)->left = LEFT_LATER;
 }
 
 /* One whose names that are known all go, or may be another's, has others in directories that were
@@ -129,266 +129,14 @@ static bool look(struct tree *tree, bool *found, GError **error)
 
 		if (tree_stops(tree, error))
 			return false;
-		*found |= node->there && !node->seen;
-		node->seen = node->there;
+		*found |= node->there == THERE_FOUND;
+		if (node->there)
+			node->there = THERE_SEEN;
 		if (!ret)
 			continue;
 		g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(-ret),
 			    "the old server: %s; is it still mounted?", g_strerror(-ret));
 		return false;
-	}
-	return true;
-}
-
-/* ---- conflicts ------------------------------------------------------------------------------- */
-
-static int64_t ns(struct timespec t)
-{
-	return migrate_ns(t);
-}
-
-static bool is_as_carried(const struct node *node)
-{
-	const struct carried_object *carried = &node->carried;
-
-	if (carried->touching) /* its data was being written, or is what it was */
-		return !carried->version || S_ISDIR(node->old.st_mode) ||
-		       carried->size == (uint64_t)node->old.st_size;
-	if (!S_ISDIR(node->old.st_mode) && (carried->size != (uint64_t)node->old.st_size ||
-					    carried->mtime != ns(node->old.st_mtim)))
-		return false;
-	return !carried->ctime || carried->ctime == ns(node->old.st_ctim);
-}
-
-/* The ctime that it had when it got the data that it has: its names and attributes are of ours. */
-static int64_t version_of(const struct node *node)
-{
-	return node->was_carried && node->carried.version && is_as_carried(node)
-		       ? node->carried.version
-		       : ns(node->old.st_ctim);
-}
-
-/* The object's stub knows the old one's ctime. */
-static bool stub_knows(const struct tree *tree, const struct node *node)
-{
-	struct migrate_stub stub;
-	int fd = node->here && !node->whole ? tree_open_node(tree, node, O_PATH) : -1;
-	bool knows;
-
-	if (fd < 0)
-		return false;
-	knows = !migrate_stub_load(fd, &stub) && stub.state != MIGRATE_NORMAL &&
-		stub.version.fileid == node->old.st_ino && stub.version.ctime == version_of(node) &&
-		stub.version.mtime == ns(node->old.st_mtim);
-	migrate_stub_clear(&stub);
-	close(fd);
-	return knows;
-}
-
-static bool is_the_same(const struct tree *tree, const struct node *node)
-{
-	const mode_t mode = old_has_descriptors(tree->old) ? S_IFMT : ~(mode_t)0;
-
-	return node->here && (node->st.st_mode & mode) == (node->old.st_mode & mode) &&
-	       (S_ISDIR(node->st.st_mode) || node->st.st_size == node->old.st_size) &&
-	       ns(node->st.st_mtim) / 100 == ns(node->old.st_mtim) / 100; /* SMB's steps */
-}
-
-/* Nothing of what it has there would be taken away, if all were given that is here.  A Samba's time
- * of change is that of modification, and tells nothing of it. */
-static bool has_the_same(const struct tree *tree, const struct node *node)
-{
-	if (old_has_descriptors(tree->old) && ns(node->old.st_ctim) == ns(node->old.st_mtim))
-		return true;
-	return difference_has_attributes(tree, node);
-}
-
-/* The latest that a time may have been which a server keeps so: many do in whole seconds, or in
- * steps of two (server_clock.h). */
-static int64_t last_of(struct timespec t)
-{
-	return ns(t) + (t.tv_nsec % 1000000 ? 0 : 2 * INT64_C(1000000000) - 1);
-}
-
-/* Nobody touched it there, as far as its times tell. */
-static bool is_as_left(const struct tree *tree, const struct node *node)
-{
-	return node->was_carried ? is_as_carried(node)
-				 : last_of(node->old.st_ctim) <= tree->switched;
-}
-
-static bool changed_there(const struct tree *tree, const struct node *node)
-{
-	if (node == tree->root)
-		return !node->was_carried && !old_was_left(tree->old) &&
-		       last_of(old_root_mtime(tree->old)) > tree->switched;
-	if (is_as_left(tree, node))
-		return false;
-	if (!node->differs && is_the_same(tree, node) && has_the_same(tree, node))
-		return false;
-	return node->was_carried || !stub_knows(tree, node);
-}
-
-/* ---- the old server's directories ------------------------------------------------------------ */
-
-/*
- * What is there under a name of which nothing is known here.  A directory whose names clients
- * changed was filled (I6): it had all names of the switch but for those that were given up.  So
- * what is as it was then, was removed here, if only by a rename that nobody told of.
- */
-static bool may_go(struct tree *tree, const struct node *dir, const struct node *node,
-		   bool replaced)
-{
-	if (changed_there(tree, node) || (!node->was_carried && listing_left(tree, dir)))
-		return false;
-	return replaced || node->was_carried || !listing_given_up(tree, node);
-}
-
-static int take_unknown(struct tree *tree, struct node *dir, const struct old_name *name)
-{
-	struct migrate_binding handle;
-	bool replaced = g_hash_table_contains(dir->names, name->name);
-	bool carried = carried_find(tree->carried, name->fileid, &handle);
-	struct node *node = carried ? tree_node(tree, &handle)
-				    : tree_node_there(tree, dir, name->name, name->fileid);
-	const struct node *here = g_hash_table_lookup(dir->names, name->name);
-	int ret;
-
-	/* what could not be looked at is not what the old server has alone */
-	if ((here && here->later && !here->there) ||
-	    (carried && node->here && node->later && !node->there))
-		return 0;
-	const struct node *whose = node;
-	/* of an object that is here still, a link that is not: only that one goes */
-	if (carried && (node->here || (node->carried.fileid != name->fileid &&
-				       node->carried.staged != name->fileid))) {
-		const struct carried_object known = node->carried;
-
-		carried = false;
-		node = tree_node_there(tree, dir, name->name, name->fileid);
-		if (known.fileid == name->fileid && !node->was_carried) {
-			node->carried = known;
-			node->carried.names = NULL;
-			node->carried.given = NULL;
-			node->was_carried = true;
-		}
-	}
-	/* or somebody else's, with the number of what was staged */
-	ret = carried && (!node->there || node->old.st_ino == name->fileid)
-		      ? tree_found(tree, node, dir, name->name)
-		      : -ENOENT;
-	if (carried && ret == -ENOENT) {
-		carried = false;
-		node = tree_node_there(tree, dir, name->name, name->fileid);
-	}
-	if (!carried)
-		ret = tree_look(tree, node);
-	if (ret || !node->there)
-		return ret == -ENOENT ? 0 : ret;
-	/* over SMB no ctime tells that somebody renamed it there since the switch */
-	bool doubtful = old_has_descriptors(tree->old) && !replaced && !carried;
-	/* its only one: somebody gave it that name there */
-	doubtful |= whose != node && whose->here && !whose->there && !S_ISDIR(node->old.st_mode) &&
-		    node->old.st_nlink == 1;
-	if (rows_stays(tree, node->old.st_ino))
-		node->unsaid = true;
-	else if (doubtful || !may_go(tree, dir, node, replaced))
-		node->stays = replaced || tree_is_gone(dir)
-				      ? "was changed on the old server since the switch"
-				      : "is on the old server alone: it was made there since the "
-					"switch, or never brought over";
-	if (!node->active)
-		tree_activate(tree, node);
-	return 0;
-}
-
-/* None of ours gave it that name, not even one that was killed; clients may have in a gap. */
-static bool is_strayed(const struct node *node, const struct place *place)
-{
-	return place->dir->handle.type && place_find(node->wanted, place->dir, place->name) < 0 &&
-	       !node->carried.touching && !node->unplaced;
-}
-
-/* By the first plan. */
-static bool is_seen_to(const struct tree *tree, const struct node *dir, const struct old_name *name)
-{
-	GHashTable *leaving = tree->deferred.leaving;
-
-	return dir->passive && (!g_hash_table_contains(dir->names, name->name) ||
-				(leaving && g_hash_table_contains(leaving, &name->fileid)));
-}
-
-static int compare(struct tree *tree, struct node *dir)
-{
-	g_autofree char *path = tree_path(dir);
-	GHashTableIter iter;
-	gpointer value;
-	int ret;
-
-	if (!dir->names)
-		dir->names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-	dir->compared = true;
-	dir->listed = path ? old_list(tree->old, path, &ret) : NULL;
-	if (!dir->listed)
-		return path ? ret : 0;
-	g_hash_table_iter_init(&iter, dir->listed);
-	while (g_hash_table_iter_next(&iter, NULL, &value)) {
-		const struct old_name *name = value;
-		struct node *node = g_hash_table_lookup(tree->fileids, &name->fileid);
-		gpointer here;
-
-		const struct place place = {dir, (char *)name->name, false};
-		if (tree->window && is_seen_to(tree, dir, name))
-			continue;
-		bool present = g_hash_table_lookup_extended(dir->names, name->name, NULL, &here);
-
-		/* a link of something that is there, and is not to go everywhere */
-		if (present && !here && node && !node->handle.type)
-			continue;
-		/* which became active when the directory was listed here already */
-		if (present && !here && node && tree_is_named(tree, node, &place))
-			place_add(node->wanted, dir, name->name);
-		const bool known = node && place_find(node->at, dir, name->name) >= 0;
-		if (node)
-			ret = tree_found(tree, node, dir, name->name);
-		if (node && !ret && !known)
-			node->strayed |= is_strayed(node, &place);
-		if (node && ret != -ENOENT)
-			continue;
-		if (!present || here)
-			ret = take_unknown(tree, dir, name);
-		if (ret && ret != -ENOENT)
-			return ret;
-	}
-	return 0;
-}
-
-/* Not those that are found just now: what is known to be in them was not looked for yet, and would
- * count as what the old server has alone. */
-static bool list_there(struct tree *tree, GError **error)
-{
-	for (guint i = 0; i < tree->active->len; i++) {
-		struct node *node = tree->active->pdata[i];
-
-		if (tree_stops(tree, error))
-			return false;
-		if (!node->seen || !S_ISDIR(node->old.st_mode) || node->listed || node->stays ||
-		    node->unsaid || node->later || !(tree_is_gone(node) || node->compared))
-			continue;
-		int ret = compare(tree, node);
-		if (ret) {
-			node->compared = false;
-			alone_leave_names(tree, node);
-			ret = tree_leave(tree, node, "cannot be read on the old server", ret);
-		}
-		if (ret) {
-			g_autofree char *path = tree_shown_path(node);
-
-			g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(-ret),
-				    "the old server's directory %s cannot be read: %s", path,
-				    g_strerror(-ret));
-			return false;
-		}
 	}
 	return true;
 }
@@ -408,7 +156,7 @@ static void decide_names(struct tree *tree, struct node *node)
 	}
 	/* it was moved after the rows were read */
 	if (drops && !kept && !adds && node->old.st_nlink <= 1)
-		node->later = true;
+		node->left = LEFT_LATER;
 	else if (drops || adds)
 		node->todo |= TODO_NAMES;
 }
@@ -417,15 +165,11 @@ static void decide_names(struct tree *tree, struct node *node)
 static bool outdates_stub(const struct tree *tree, const struct node *node)
 {
 	struct migrate_stub stub;
-	int fd = node->whole ? -1 : tree_open_node(tree, node, O_PATH);
-	bool outdates;
+	const bool outdates = tree_load_stub(tree, node, &stub) &&
+			      migrate_ns(stub.show_times ? stub.mtime : node->st.st_mtim) !=
+				      migrate_ns(node->old.st_mtim);
 
-	if (fd < 0)
-		return false;
-	outdates = !migrate_stub_load(fd, &stub) && stub.state != MIGRATE_NORMAL &&
-		   ns(stub.show_times ? stub.mtime : node->st.st_mtim) != ns(node->old.st_mtim);
 	migrate_stub_clear(&stub);
-	close(fd);
 	return outdates;
 }
 
@@ -466,18 +210,18 @@ static void decide_content(struct tree *tree, struct node *node)
 			      "server: what becomes of the others there is yours to say");
 		return;
 	}
-	if (todo && changed_there(tree, node)) {
+	if (todo && difference_by_others(tree, node)) {
 		tree_conflict(tree, node, "was changed on the old server since the switch");
 		return;
 	}
 	node->todo |= todo;
-	if (todo & TODO_DATA && node->there)
-		node->holds_more = holds_more(tree, node);
 	/* the retriever finds files again by their paths, and knows them by their ctimes */
-	node->fetch =
-		tree->serving && S_ISREG(node->st.st_mode) && ((node->todo & TODO_NAMES) || todo);
-	node->fetch |= S_ISREG(node->st.st_mode) &&
-		       ((todo & TODO_DATA) || ((todo & TODO_META) && outdates_stub(tree, node)));
+	if (todo & TODO_DATA && holds_more(tree, node))
+		node->data = DATA_IN_PLACE;
+	else if (S_ISREG(node->st.st_mode) &&
+		 ((todo & TODO_DATA) || (tree->serving && ((node->todo & TODO_NAMES) || todo)) ||
+		  ((todo & TODO_META) && outdates_stub(tree, node))))
+		node->data = DATA_FETCHED;
 }
 
 /* Names in directories that are not there are none; those in directories that were found later may
@@ -503,7 +247,7 @@ static void decide_words(struct tree *tree, struct node *node)
 	if (!node->wanted->len || !(node->todo & (TODO_MAKE | TODO_NAMES)))
 		return;
 	if (old_is_stage(tree->old, path)) {
-		node->later = true;
+		node->left = LEFT_LATER;
 		node->todo = 0;
 		if (!strchr(path, '/'))
 			tree_conflict(tree, node,
@@ -515,8 +259,8 @@ static void decide_words(struct tree *tree, struct node *node)
 	if (!why)
 		return;
 	tree_loss(tree, node, why);
-	node->unsaid = !node->there;
-	if (node->unsaid)
+	node->left = node->there ? LEFT_NOT : LEFT_UNSAID;
+	if (!node->there)
 		tree_unsettle(node);
 	node->todo &= node->there ? ~(unsigned)TODO_NAMES : 0;
 }
@@ -547,35 +291,35 @@ static void give_place(struct tree *tree, struct node *node)
 			g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
 	if (node->handle.type)
 		g_hash_table_add(tree->deferred.giving, g_memdup2(&fileid, sizeof(fileid)));
-	node->unsaid = true;
+	node->left = LEFT_UNSAID;
 }
 
 static void decide(struct tree *tree, struct node *node)
 {
 	if (alone_is_below_left(node)) {
-		node->later = true;
+		node->left = LEFT_LATER;
 		return;
 	}
 	if (node->there || node->wanted->len)
 		forget_hidden(tree, node);
-	node->version = version_of(node);
-	if (node->there && node->strayed && !is_as_left(tree, node)) {
+	node->version = difference_version(node);
+	if (node->there && node->strayed && !difference_is_as_left(tree, node)) {
 		tree_conflict(tree, node,
 			      "was given another name on the old server since the switch");
 		return;
 	}
 	if (tree_is_gone(node)) {
-		if (node->there && !S_ISDIR(node->old.st_mode) && changed_there(tree, node))
+		if (node->there && !S_ISDIR(node->old.st_mode) && difference_by_others(tree, node))
 			tree_conflict(tree, node,
 				      "was removed here, and changed on the old server since the "
 				      "switch");
 		else if (node->there && gives_place(tree, node))
 			give_place(tree, node);
-		else if (node->there && !node->unsaid)
+		else if (node->there && node->left != LEFT_UNSAID)
 			node->todo = TODO_REMOVE;
 		return;
 	}
-	if (node->nameless || node->elsewhere)
+	if (node->belongs > BELONGS_UNKNOWN)
 		return;
 	if (!node->there && tree_is_dir(node) && node->wanted->len && !node->names) {
 		tree_conflict(tree, node,
@@ -610,8 +354,8 @@ static void decide(struct tree *tree, struct node *node)
 /* Why something is to be done. */
 static const char *reason(const struct node *node)
 {
-	if (node->differs)
-		return node->differs;
+	if (node->why)
+		return node->why;
 	if (node->todo & TODO_MAKE)
 		return node->made ? "was made here" : "is not on the old server by that name";
 	if (node->todo & TODO_REMOVE)
@@ -627,36 +371,31 @@ static void count(struct tree *tree, const struct node *node, struct plan *plan)
 	const bool found =
 		node->generation != node->carried.generation && (node->flags & JOURNAL_SCANNED);
 	struct migrate_stub stub;
-	int fd;
 
 	if (works)
 		tree_plan(tree, node, reason(node));
 	plan->found += found;
-	plan->same += found && !works && !node->conflict && !node->later && !node->stays;
+	plan->same += found && !works && !node->conflict && node->left < LEFT_STAYS;
 
-	if ((node->todo || node->later) &&
+	if ((node->todo || node->left == LEFT_LATER) &&
 	    !g_log_writer_default_would_drop(G_LOG_LEVEL_DEBUG, NULL)) {
 		g_autofree char *shown = tree_shown_path(node), *old = tree_path(node);
 
 		g_debug("plan: %s, on the old server %s: todo %x, flags %x, inode %lu there%s",
 			shown, old ? old : "nowhere", node->todo, node->flags,
-			(unsigned long)node->old.st_ino, node->later ? ", later" : "");
+			(unsigned long)node->old.st_ino, node->left == LEFT_LATER ? ", later" : "");
 	}
 	plan->made += !!(node->todo & TODO_MAKE);
 	plan->changed += (node->todo & (TODO_DATA | TODO_META)) && !(node->todo & TODO_MAKE);
 	plan->renamed += !!(node->todo & TODO_NAMES);
 	plan->removed += !!(node->todo & TODO_REMOVE);
-	if (!S_ISREG(node->st.st_mode) || (!node->fetch && !(node->todo & TODO_MAKE)))
+	if (!S_ISREG(node->st.st_mode) || (!node->data && !(node->todo & TODO_MAKE)))
 		return;
 	if (node->todo & (TODO_MAKE | TODO_DATA))
 		plan->bytes += (uint64_t)node->st.st_size;
-	fd = node->whole ? -1 : tree_open_node(tree, node, O_PATH);
-	if (fd < 0)
-		return;
-	if (!migrate_stub_load(fd, &stub))
+	if (tree_load_stub(tree, node, &stub))
 		plan->fetched += stub.missing_bytes;
 	migrate_stub_clear(&stub);
-	close(fd);
 }
 
 static uint64_t works_of(const struct plan *plan)
@@ -687,7 +426,7 @@ bool plan_make(struct tree *tree, struct plan *plan, GError **error)
 	/* after a kill a directory may be found in another one alone */
 	for (found = true; found;) {
 		found = false;
-		if (!list_there(tree, error) || !look(tree, &found, error))
+		if (!listing_there(tree, error) || !look(tree, &found, error))
 			return false;
 	}
 	int ret = tree->window ? 0 : to_come_find(tree);
@@ -705,7 +444,8 @@ bool plan_make(struct tree *tree, struct plan *plan, GError **error)
 
 		if (tree_stops(tree, error))
 			return false;
-		if (node->later || node->stays || (node->passive && !tree_is_gone(node)))
+		if (node->left > LEFT_UNSAID ||
+		    (node->scope == SCOPE_PASSIVE && !tree_is_gone(node)))
 			continue;
 		decide(tree, node);
 		decide_words(tree, node);

@@ -26,25 +26,27 @@ struct plan {
 };
 
 /*
- * What plan_make() does, one after the other over all active nodes, and what each may set of them:
+ * What plan_make() does, one after the other over all active nodes; what each looks at for that;
+ * and what it may set of them, beside conflicts:
  *
- *   rows_load       what the rows, the new server and carried.h say: all but what is below; `at`
- *   list_here       compared, names, wanted; flags, where a gap leaves doubts (tree_doubt())
- *   find_names      at
- *   to_come_know    fileid
- *   look            looked, there, seen, old; at loses what is not so; last_path, last_dir
- *   stage_find      there, old, at: what a killed run has put aside
- *   list_there      compared, listed, at, wanted, stays, strayed; with `look`, till all is found
- *   to_come_find    there, at, nameless, later; flags
- *   moving_leave    later, unsettled; stays becomes a conflict
- *   decide          todo, conflict, version, differs, theirs, fetch, holds_more, unsaid, later
- *   rows_spare      todo, conflict: of what the old server has alone
- *   room_make       todo, conflict, later: of what comes to places, and of what has them
- *   count           nothing; tree->planned
+ *   rows_load            rows, carried.h, here   all but what is below; at
+ *   list_here            directories here        compared, names, wanted, made, left, flags
+ *   find_names           all of the tree here    at, guessed, made, belongs, left
+ *   alone_leave_unknown  nothing else            left
+ *   to_come_know         .migrate/links          fileid, belongs, made
+ *   look                 places there            looked, there, old, at, last_path, last_dir, left
+ *   stage_find           OLD_STAGE               there, old, at: what a killed run has put aside
+ *   listing_there        directories there       compared, listed, at, wanted, strayed, left, why;
+ *                                                with `look`, till all is found
+ *   to_come_find         all of the tree there   there, at, belongs, left; flags
+ *   moving_leave         rows since rows_load    left, unsettled; what stays is a conflict
+ *   decide               both objects            todo, version, data, theirs, at, left, why
+ *   rows_spare           what waits for windows  todo: of what the old server has alone
+ *   room_make            nothing else            todo, left: of what comes to places, and has them
+ *   count                stubs                   nothing; tree->planned
  *
- * Those up to list_there make further nodes active.
- */
-/*
+ * Those up to listing_there make further nodes active.
+ *
  * Fills tree->active, tree->conflicts, and tree->planned where there is one.  In a window (rows.h),
  * of which list_here, find_names, to_come and stage_find know nothing, adds to what is there and to
  * *plan.  Blocks for both servers, changes nothing.  FALSE with error set.

@@ -19,9 +19,9 @@ static struct node *occupant(const struct tree *tree, const struct node *node,
 /* It is in a directory that cannot be there yet. */
 static bool waits(const struct node *dir)
 {
-	while (!dir->there && !dir->later && dir->wanted->len)
+	while (!dir->there && dir->left != LEFT_LATER && dir->wanted->len)
 		dir = ((struct place *)dir->wanted->pdata[0])->dir;
-	return !dir->there && dir->later;
+	return !dir->there && dir->left == LEFT_LATER;
 }
 
 /* It is in one that is not there, and does not come. */
@@ -29,8 +29,8 @@ static bool is_lost(const struct node *dir)
 {
 	while (!dir->there && (dir->todo & TODO_MAKE) && dir->wanted->len)
 		dir = ((struct place *)dir->wanted->pdata[0])->dir;
-	return dir->active && (!dir->passive || dir->unsaid) && !dir->there &&
-	       !(dir->todo & TODO_MAKE);
+	return dir->active && (dir->scope != SCOPE_PASSIVE || dir->left == LEFT_UNSAID) &&
+	       !dir->there && !(dir->todo & TODO_MAKE);
 }
 
 /* FALSE: its names are for the next run, or for nobody. */
@@ -41,7 +41,7 @@ static bool make_room_at(struct tree *tree, struct node *node, const struct plac
 	int at = other ? place_find(other->at, place->dir, name) : -1;
 
 	if (waits(place->dir)) {
-		node->later = true;
+		node->left = LEFT_LATER;
 	} else if (is_lost(place->dir)) {
 		tree_conflict(tree, node, "its directory is not on the old server any more");
 		node->todo &= node->there ? ~0u : 0;
@@ -52,8 +52,8 @@ static bool make_room_at(struct tree *tree, struct node *node, const struct plac
 		if (tree_is_dir(node) || tree_is_dir(other) || strcmp(name, place->name))
 			other->todo |= TODO_PARK;
 		return true;
-	} else if (other->later || place->dir->later) {
-		node->later = true;
+	} else if (other->left == LEFT_LATER || place->dir->left == LEFT_LATER) {
+		node->left = LEFT_LATER;
 	} else {
 		tree_conflict(tree, node,
 			      "its name is taken on the old server by something that stays there");

@@ -22,8 +22,7 @@ enum origin {
 /* What became of a directory in the first plan. */
 struct directory {
 	uint64_t generation; /* to be noted when all windows were carried; 0: none is */
-	bool left;	     /* with all that is in it */
-	bool unsaid;	     /* the old server cannot have it */
+	enum left left;	     /* with all that is in it */
 };
 
 struct rows {
@@ -232,9 +231,9 @@ static bool load_all(struct rows *rows, GError **error)
 		struct node *node =
 			tree_node(tree, &g_array_index(handles, struct migrate_binding, i));
 
-		if (node->active && !node->loaded)
+		if (node->active && node->scope != SCOPE_LOADED)
 			tree_activate(tree, node);
-		node->loaded = true;
+		node->scope = SCOPE_LOADED;
 	}
 	/* who is killed between what he does to OLD_STAGE and the root's times leaves wrong ones */
 	if (!tree->root->active)
@@ -265,18 +264,19 @@ static void load_one(struct rows *rows, const struct migrate_binding *handle)
 		return;
 	const bool can = can_wait(rows, &row);
 	const struct directory *of = g_hash_table_lookup(tree->deferred.dirs, &row.parent);
+	const enum left left = of ? of->left : LEFT_NOT;
 	struct node *node = tree_node(tree, handle);
-	node->passive = false;
-	node->loaded = true;
+	node->scope = SCOPE_LOADED;
 	node->generation = row.generation;
-	node->later = !can || (of && of->left) ||
-		      (tree->carries && rows->origin == ORIGIN_NOTHING && !(of && of->unsaid));
+	if (!can || left == LEFT_LATER ||
+	    (tree->carries && rows->origin == ORIGIN_NOTHING && left != LEFT_UNSAID))
+		node->left = LEFT_LATER;
 	tree_activate(tree, node);
-	if (node->later)
+	if (node->left)
 		return;
 	struct node *dir = tree_node(tree, &row.parent);
 	place_add(node->wanted, dir, row.name);
-	dir->unsaid = of && of->unsaid;
+	dir->left = left;
 	if (node->made && !node->was_carried)
 		compare_there(tree, node, dir, row.name);
 }
@@ -323,7 +323,7 @@ static bool miss_waiting(struct tree *tree)
 
 static bool is_missed_there(const struct node *node)
 {
-	if (node->here && !node->there && node->later)
+	if (node->here && !node->there && node->left == LEFT_LATER)
 		return !node->made || node->made_guessed;
 	return node->here && !node->there && node->conflict &&
 	       (S_ISDIR(node->st.st_mode) ? !node->names : S_ISREG(node->st.st_mode));
@@ -407,9 +407,9 @@ static void take_directories(const struct tree *tree)
 		const struct node *dir = g_hash_table_lookup(tree->nodes, handle);
 		struct directory *of = value;
 
-		of->left = dir && dir->later;
-		of->unsaid = dir && dir->unsaid;
-		if (dir && dir->noted && !dir->later && !dir->conflict && !dir->unsettled)
+		of->left = dir ? dir->left : LEFT_NOT;
+		if (dir && dir->noted && dir->left != LEFT_LATER && !dir->conflict &&
+		    !dir->unsettled)
 			of->generation = dir->generation;
 	}
 }
@@ -443,7 +443,7 @@ static void take_staying(struct tree *tree)
 	for (guint i = 0; i < tree->active->len; i++) {
 		const struct node *node = tree->active->pdata[i];
 
-		if (tree_is_gone(node) && !node->later && !node->conflict)
+		if (tree_is_gone(node) && node->left != LEFT_LATER && !node->conflict)
 			continue;
 		add_staying(tree, node->there ? node->old.st_ino : node->fileid);
 		add_staying(tree, node->carried.fileid);
@@ -475,9 +475,9 @@ static void take_what_is_left(struct tree *tree)
 	for (guint i = 0; i < tree->active->len; i++) {
 		const struct node *node = tree->active->pdata[i];
 
-		tree->deferred.left |= node->conflict || node->later ||
+		tree->deferred.left |= node->conflict || node->left == LEFT_LATER ||
 				       (node->unsettled && !compare_again(tree, node)) ||
-				       (node->loaded && !node->unsaid &&
+				       (node->scope == SCOPE_LOADED && node->left != LEFT_UNSAID &&
 					node->carried.generation != node->generation);
 	}
 }
@@ -488,14 +488,14 @@ bool rows_more(struct tree *tree, bool carries)
 
 	if (!deferred->handles)
 		return false;
-	if (tree->window)
+	if (tree->window) {
 		take_what_is_left(tree);
-	else
+	} else {
 		take_directories(tree);
-	if (!tree->window)
 		take_staying(tree);
-	if (!tree->window && !carries)
-		take_leaving(tree);
+		if (!carries)
+			take_leaving(tree);
+	}
 	if (deferred->next >= deferred->handles->len)
 		return false;
 	tree->window = true;

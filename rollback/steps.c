@@ -66,7 +66,7 @@ static void take_gift(struct carry *carry, struct node *node, struct making *mak
 
 bool steps_fetch(struct carry *carry, struct node *node)
 {
-	if (node->whole)
+	if (node->here == HERE_WHOLE)
 		return true;
 	int fd = tree_open_node(carry->tree, node, O_RDONLY | O_NOATIME);
 	int ret = fd < 0 ? fd : content_fetch(carry->content, fd);
@@ -389,7 +389,7 @@ static int publish(struct carry *carry, struct node *node)
 			node->carried.staged = 0;
 		return ret;
 	}
-	node->there = true;
+	node->there = THERE_SEEN;
 	node->old = *node->staged;
 	g_clear_pointer(&node->staged, g_free);
 	return 0;

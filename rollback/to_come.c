@@ -49,7 +49,7 @@ static GHashTable *fileids_of(const struct tree *tree, GHashTable *nodes)
 			continue;
 		if (!node->fileid && !node->was_carried)
 			node->fileid = fileid;
-		node->elsewhere = false;
+		node->belongs = MIN(node->belongs, BELONGS_UNKNOWN);
 		node->made &= !node->made_guessed;
 		g_hash_table_insert(fileids, g_memdup2(&fileid, sizeof(fileid)), node);
 	}
@@ -131,11 +131,11 @@ static bool is_anothers(struct tree *tree, const struct node *node, const struct
 
 static void leave_nameless(struct tree *tree, struct node *node)
 {
-	node->nameless = true;
+	node->belongs = BELONGS_NOWHERE;
 	for (guint i = node->at->len; i > 0; i--)
 		if (is_anothers(tree, node, node->at->pdata[i - 1]))
 			g_ptr_array_remove_index(node->at, i - 1);
-	node->there = node->there && node->at->len;
+	node->there = node->at->len ? node->there : THERE_NOT;
 	if (node->there)
 		node->flags |= JOURNAL_GONE;
 }
@@ -164,8 +164,9 @@ int to_come_find(struct tree *tree)
 		}
 	g_hash_table_iter_init(&iter, fileids);
 	while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&node)) {
-		node->later |= (tree->serving || missed) && !has_all_names(node);
-		if (!node->later && node->st.st_nlink == 1 && !tree_keeps_a_name(node))
+		if ((tree->serving || missed) && !has_all_names(node))
+			node->left = LEFT_LATER;
+		if (node->left != LEFT_LATER && node->st.st_nlink == 1 && !tree_keeps_a_name(node))
 			leave_nameless(tree, node);
 	}
 	return ret;

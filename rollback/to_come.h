@@ -11,7 +11,7 @@
  * is walked for the names that they have there, which are added to `at`.  A name that is another
  * object's here is none of theirs; what has none then is nameless.
  *
- * While clients go on here, such a node is left for a later run (node->later) instead: the
+ * While clients go on here, such a node is left for a later run (LEFT_LATER) instead: the
  * retriever knows by the link count there that the name that it has still to make is of the same
  * file, and would make one of its own when the others are removed there.  0 or -errno.
  */

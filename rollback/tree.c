@@ -233,7 +233,7 @@ int tree_leave(struct tree *tree, struct node *node, const char *what, int ret)
 
 	if (old_try(tree->old, ret))
 		return ret;
-	node->later = true;
+	node->left = LEFT_LATER;
 	tree_conflict(tree, node, text);
 	return 0;
 }
@@ -286,8 +286,18 @@ int tree_open_node(const struct tree *tree, const struct node *node, int flags)
 	return migrate_binding_open(tree->root_fd, &node->handle, flags | O_CLOEXEC | O_NOFOLLOW);
 }
 
+bool tree_load_stub(const struct tree *tree, const struct node *node, struct migrate_stub *stub)
+{
+	int fd = node->here == HERE_STUB ? tree_open_node(tree, node, O_PATH) : -1;
+
+	*stub = (struct migrate_stub){0};
+	const bool loaded = fd >= 0 && !migrate_stub_load(fd, stub);
+	if (fd >= 0)
+		close(fd);
+	return loaded && stub->state != MIGRATE_NORMAL;
+}
+
 struct names {
-	struct tree *tree;
 	struct node *node;
 	GArray *gone; /* of struct journal_name */
 };
@@ -351,7 +361,7 @@ static void find_by_hint(struct tree *tree, struct node *node, const struct jour
 static void resolve_names(struct tree *tree, struct node *node, const struct journal_row *row,
 			  int fd)
 {
-	struct names names = {tree, node, g_array_new(FALSE, FALSE, sizeof(struct journal_name))};
+	struct names names = {node, g_array_new(FALSE, FALSE, sizeof(struct journal_name))};
 
 	for (guint i = 0; node->carried.names && i < node->carried.names->len; i++) {
 		const struct carried_name *name =
@@ -384,12 +394,14 @@ static bool take_stub(struct node *node, int fd)
 	struct migrate_stub stub;
 	bool object = true;
 
-	node->whole = node->here && !S_ISREG(node->st.st_mode) && !S_ISDIR(node->st.st_mode);
-	if (!node->here || node->whole)
+	if (node->here && !S_ISREG(node->st.st_mode) && !S_ISDIR(node->st.st_mode))
+		node->here = HERE_WHOLE;
+	if (node->here != HERE_STUB)
 		return true;
 	int ret = migrate_stub_load(fd, &stub);
-	node->whole = !ret && stub.state == MIGRATE_NORMAL;
-	if (!ret && !node->whole) {
+	if (!ret && stub.state == MIGRATE_NORMAL) {
+		node->here = HERE_WHOLE;
+	} else if (!ret) {
 		/* only what came from the old server has such a record */
 		if (S_ISREG(node->st.st_mode) || stub.version.fileid)
 			node->made = false;
@@ -446,13 +458,14 @@ static void resolve(struct tree *tree, struct node *node)
 	bool has_row = journal_has_row(tree->journal, &node->handle, &row);
 	int fd = tree_open_node(tree, node, O_PATH);
 
-	node->here = fd >= 0 && !fstat(fd, &node->st) && node->st.st_nlink;
+	if (fd >= 0 && !fstat(fd, &node->st) && node->st.st_nlink)
+		node->here = HERE_STUB;
 	find_carried(tree, node);
 	if (has_row) {
 		node->flags = row.flags;
 		node->generation = row.generation;
 		node->made = row.flags & JOURNAL_MADE;
-		node->unplaced = tree_is_unplaced(&row);
+		node->belongs = tree_is_unplaced(&row) ? BELONGS_UNKNOWN : BELONGS_HERE;
 		if (node->here)
 			journal_was_made(tree->journal, &row, node->st.st_nlink, &node->made, NULL);
 		/* the names of a row are looked up one after the other */
@@ -460,11 +473,11 @@ static void resolve(struct tree *tree, struct node *node)
 		if (node->flags & JOURNAL_SCANNED && row.parent.len && S_ISDIR(node->st.st_mode))
 			node->seen_in = tree_node(tree, &row.parent);
 	}
-	node->passive = tree->window;
-	if (node->passive)
+	node->scope = tree->window ? SCOPE_PASSIVE : SCOPE_MET;
+	if (tree->window)
 		node->generation = node->carried.generation;
 	/* what the old server has alone is found in its listings */
-	node->active = take_stub(node, fd) && node->handle.type && !node->passive &&
+	node->active = take_stub(node, fd) && node->handle.type && !tree->window &&
 		       ((has_row && node->carried.generation != node->generation) ||
 			node->carried.touching);
 	resolve_names(tree, node, has_row ? &row : NULL, node->here ? fd : -1);

@@ -37,22 +37,46 @@ struct place {
 	bool guessed; /* of the switch: there is no row, and it is so here now */
 };
 
+/* On the new server.  HERE_STUB: as far as is known; HERE_WHOLE: no stub, and so for ever (I1). */
+enum here { HERE_NOT, HERE_STUB, HERE_WHOLE };
+/* On the old server.  THERE_FOUND: just now, and what is in it was not looked for yet. */
+enum there { THERE_NOT, THERE_FOUND, THERE_SEEN };
+/* Others led to it; its row is dealt with; or it is not in the window (rows.h). */
+enum scope { SCOPE_MET, SCOPE_LOADED, SCOPE_PASSIVE };
+/* It is to be here first; likewise, and it holds more there than a copy of it would. */
+enum data { DATA_AS_IT_IS, DATA_FETCHED, DATA_IN_PLACE };
+
+/* To which tree, by its names here. */
+enum belongs {
+	BELONGS_HERE,
+	BELONGS_UNKNOWN,   /* its row has no name: the journal may have it for another tree's */
+	BELONGS_ELSEWHERE, /* to another tree of the file system */
+	BELONGS_NOWHERE,   /* it is here, and no name of it is to come */
+};
+
+/* Why it is not dealt with; a later one of these takes the place of one before. */
+enum left {
+	LEFT_NOT,
+	/* it cannot be there, and comes again in each run, or what is in it would be forgotten;
+	 * what waits for a window removes it; or, in one, it is not to be touched (rows_stays()) */
+	LEFT_UNSAID,
+	LEFT_STAYS, /* on the old server alone */
+	LEFT_LATER, /* it is being changed: for the next run */
+};
+
 struct node {
 	struct migrate_binding handle;
-	unsigned flags;	     /* enum journal_flags */
 	uint64_t generation; /* of its row; 0: it has none */
-	bool active;	     /* it is to be dealt with */
-	bool passive;	     /* in a window (rows.h): only what is in it is */
-	bool loaded;
+	unsigned flags;	     /* enum journal_flags */
+	enum scope scope;
+	bool active;   /* it is to be dealt with */
 	bool made;     /* was not there at the switch */
 	bool compared; /* a directory whose names are looked at */
 	/* what is here now says that it was not, or that it had one of its places; no row does */
 	bool made_guessed, guessed;
-	bool unplaced;	/* its row has no name of it: the journal may have it for another tree's */
-	bool elsewhere; /* it is one's of another tree of the file system */
 	/* the new server */
-	bool here;
-	bool whole; /* no stub, and so for ever (I1) */
+	enum here here;
+	enum belongs belongs;
 	struct stat st;
 	GPtrArray *wanted;     /* of struct place: its names in compared directories */
 	GHashTable *names;     /* of a compared directory: name -> active node or NULL */
@@ -60,7 +84,10 @@ struct node {
 	/* the old server */
 	struct carried_object carried;
 	bool was_carried; /* and is there since, as far as is known */
-	bool looked, there, seen;
+	bool looked;
+	bool strayed; /* somebody gave it a name there that it never had here */
+	bool theirs;  /* not changed here, and somebody else changed its data there */
+	enum there there;
 	uint64_t fileid;     /* that its stub says it has there, or 0 */
 	struct stat old;     /* as planned, or as our last step left it */
 	struct stat *staged; /* in OLD_STAGE, or NULL */
@@ -72,24 +99,15 @@ struct node {
 	GHashTable *listed;   /* of a directory: its names there (old_list), or NULL */
 	/* what is to be done: enum todo */
 	unsigned todo, depth;
-	bool fetch;	 /* its data is to be here first */
-	bool holds_more; /* there than a copy of it would */
-	bool moved;	 /* since it was planned */
-	bool former;	 /* what it replaced there is in OLD_STAGE still */
-	/* it cannot be there: for each run anew, or what is in it would be forgotten; or what waits
-	 * for a window removes it (gives_place()); or, in one, it is not to be touched
-	 * (rows_stays())
-	 */
-	bool unsaid;
-	bool strayed;	     /* somebody gave it a name there that it never had here */
-	bool theirs;	     /* not changed here, and somebody else changed its data there */
-	const char *differs; /* in what, where a comparison says so (difference.h); or NULL */
+	enum data data;
+	enum left left;
+	const char *why; /* it stays; or in what a comparison says that it differs; or NULL */
 	const char *conflict;
-	const char *stays; /* on the old server alone: why it does not go */
-	bool later;	   /* it is being changed: for the next run */
-	bool nameless;	   /* here, and no name of it is to come */
-	bool noted;	   /* what was done */
-	bool unsettled;	   /* a directory: something in it is left, so it is compared again */
+	/* what was done */
+	bool moved;	/* since it was planned */
+	bool former;	/* what it replaced there is in OLD_STAGE still */
+	bool noted;	/* all */
+	bool unsettled; /* a directory: something in it is left, so it is compared again */
 };
 
 struct problem {
@@ -172,6 +190,9 @@ struct node *tree_node_there(struct tree *tree, struct node *dir, const char *na
 bool tree_is_named(const struct tree *tree, const struct node *node, const struct place *place);
 /* Opens an object on the new server.  A descriptor or -errno. */
 int tree_open_node(const struct tree *tree, const struct node *node, int flags);
+
+/* FALSE: it has none, as far as is known.  Clear *stub afterwards whatever was returned. */
+bool tree_load_stub(const struct tree *tree, const struct node *node, struct migrate_stub *stub);
 
 /* What is known of what the node's object has on the old server: for attrs_give() to it, or, new,
  * to one that takes its place.  Points into the node. */

@@ -112,7 +112,7 @@ START_TEST(searched_meanwhile)
 	journal_store_close(journal);
 	move_meanwhile(moved);
 	way_open(&way);
-	ck_assert(tree_node(way.tree, &handle)->later);
+	ck_assert(tree_node(way.tree, &handle)->left == LEFT_LATER);
 	way_go(&way);
 	ck_assert(!carried_is_elsewhere(way.carried, &handle));
 	way_close(&way);
