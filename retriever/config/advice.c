@@ -29,6 +29,8 @@ const char *advice_for(int error)
 	case ESTALE:
 	case ENODEV:
 		return "; see that what should be mounted there is, then do it again";
+	case EXDEV:
+		return "; unmount what is mounted there, then do it again";
 	case EADDRINUSE:
 		return "; see what else uses it";
 	default:

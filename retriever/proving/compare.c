@@ -453,22 +453,19 @@ static void compare_pair(struct pair *pair)
 /* What is opened must be harmless to open. */
 static int open_here(int dir_fd, const char *name, struct stat *st)
 {
-	const int flags = O_NOFOLLOW | O_CLOEXEC;
 	struct stat before;
 	int fd;
 
 	if (fstatat(dir_fd, name, &before, AT_SYMLINK_NOFOLLOW) < 0)
 		return -errno;
-	fd = openat(dir_fd, name,
-		    flags | (S_ISREG(before.st_mode) || S_ISDIR(before.st_mode)
-				     ? O_RDONLY | O_NONBLOCK | O_NOATIME
-				     : O_PATH));
-	if (fd < 0 || fstat(fd, st) < 0) {
-		if (fd >= 0)
-			close(fd);
-		return -errno;
-	}
-	return fd;
+	fd = retriever_open_name(dir_fd, name,
+				 S_ISREG(before.st_mode) || S_ISDIR(before.st_mode)
+					 ? O_RDONLY | O_NONBLOCK | O_NOATIME
+					 : O_PATH);
+	if (fd < 0 || fstat(fd, st) == 0)
+		return fd;
+	close(fd);
+	return -errno;
 }
 
 static void clear_pair(struct pair *pair)
@@ -532,14 +529,13 @@ void compare_root(struct compare *compare, const struct compare_place *place,
 int compare_open_here(const struct retriever *retriever, const char *path)
 {
 	g_auto(GStrv) names = g_strsplit(path, "/", -1);
-	int fd = openat(retriever->root_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = retriever_open_name(retriever->root_fd, ".", O_RDONLY | O_DIRECTORY);
 
 	for (char **name = names; *name && fd >= 0; name++) {
-		int below = openat(fd, *name,
-				   O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NOATIME | O_CLOEXEC);
+		int below = retriever_open_name(fd, *name, O_RDONLY | O_DIRECTORY | O_NOATIME);
 
 		close(fd);
 		fd = below;
 	}
-	return fd < 0 ? -errno : fd;
+	return fd;
 }

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <unistd.h>
 
 #include "source/gate.h"
@@ -29,6 +30,11 @@ DIR *retriever_list(int dir_fd, const char *name)
 		close(fd);
 	errno = err;
 	return dir;
+}
+
+int retriever_open_name(int dir_fd, const char *name, int flags)
+{
+	return migrate_open_below(dir_fd, name, flags | O_NOFOLLOW, RESOLVE_NO_XDEV);
 }
 
 int retriever_open_binding(struct retriever *retriever, const struct migrate_binding *binding,

@@ -116,6 +116,10 @@ char *retriever_fd_path(int fd);
 int retriever_open_binding(struct retriever *retriever, const struct migrate_binding *binding,
 			   int flags);
 
+/* Opens a name in dir_fd, O_CLOEXEC | O_NOFOLLOW added.  The descriptor, or -errno; -EXDEV:
+ * something is mounted over it, which says nothing of what is below. */
+int retriever_open_name(int dir_fd, const char *name, int flags);
+
 /* The names in a directory in dir_fd ("."), from the first on: closedir().  NULL with errno. */
 DIR *retriever_list(int dir_fd, const char *name);
 

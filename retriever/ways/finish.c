@@ -10,6 +10,7 @@
 #include "config/messages.h"
 #include "durability.h"
 #include "place.h"
+#include "source/refused.h"
 #include "volume/copied.h"
 #include "volume/errors.h"
 #include "volume/flags.h"
@@ -43,11 +44,21 @@ static enum left look_at(struct finish *finish, const struct dirent *e)
 	struct retriever *retriever = finish->directory->retriever;
 	struct object *object;
 	enum left left = SOMETHING;
-	int ret, fd = openat(finish->directory->fd, e->d_name,
-			     O_RDONLY | O_NOFOLLOW | O_NOATIME | O_NONBLOCK | O_CLOEXEC);
+	int ret, fd = retriever_open_name(finish->directory->fd, e->d_name,
+					  O_RDONLY | O_NOATIME | O_NONBLOCK);
 
+	if (fd == -EXDEV) {
+		g_autofree char *name = refused_text(e->d_name, strlen(e->d_name));
+		g_autofree char *reason = g_strdup_printf(
+			"something is mounted over %s in it here, and nobody can see what is "
+			"below that: unmount it, then retry",
+			name);
+
+		object_fail(finish->directory, -EBUSY, reason);
+		return FAILED;
+	}
 	if (fd < 0)
-		return errno == ENOENT || errno == ENXIO || errno == ELOOP ? NOTHING : SOMETHING;
+		return fd == -ENOENT || fd == -ENXIO || fd == -ELOOP ? NOTHING : SOMETHING;
 	if (migrate_has_record(fd) == 0) {
 		left = NOTHING;
 	} else if ((ret = object_get(retriever, fd, &object)) < 0) {

@@ -139,9 +139,9 @@ static int look_at(struct walk *walk, int dir_fd, const char *name)
 	struct stat st;
 	int fd, ret = 0;
 
-	fd = openat(dir_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	fd = retriever_open_name(dir_fd, name, O_PATH);
 	if (fd < 0)
-		return errno == ENOENT ? 0 : -errno;
+		return fd == -ENOENT ? 0 : fd;
 	walk->count->objects++;
 	if (fstat(fd, &st) < 0)
 		ret = -errno;

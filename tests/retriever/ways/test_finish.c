@@ -3,6 +3,8 @@
 #include "core_opens.h"
 
 #include <dlfcn.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/sysmacros.h>
 
 static atomic_bool hide_types; /* as file systems that do not keep them in directories */
@@ -353,6 +355,55 @@ START_TEST(what_is_no_file_is_not_opened)
 }
 END_TEST
 
+/* What hides it has no record, and says nothing of it: of a directory, or of a file. */
+static void hide(const char *name, int directory, const char *word)
+{
+	g_autofree char *over = g_build_filename(core.source, name, NULL), *message = NULL;
+	g_autofree char *here = core_path(&core, name);
+	struct verify_count count;
+	struct error_entry e;
+	bool said = false;
+	guint place = 0;
+
+	ck_assert_int_eq(mount(over, here, NULL, MS_BIND, NULL), 0);
+	ck_assert_int_eq(make_whole(directory), -EREMOTEIO);
+	ck_assert_int_ne(core_state(directory), MIGRATE_NORMAL);
+	for (; errors_get(core.retriever->errors, &place, NULL, &e); place++) {
+		said |= strstr(e.reason, word) != NULL;
+		error_entry_clear(&e);
+	}
+	ck_assert(said);
+	ck_assert_int_eq(verify_volume(core.retriever, &count, &message), -EXDEV);
+	ck_assert_ptr_nonnull(strstr(message, "unmount"));
+	ck_assert_int_eq(umount(here), 0);
+}
+
+START_TEST(i13_what_is_mounted_over_it)
+{
+	int root, d, file;
+
+	ck_assert_int_eq(unshare(CLONE_NEWNS), 0);
+	ck_assert_int_eq(mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+	core_make(&core);
+	core_source_file(&core, "d/file", 10000, 1);
+	core_start(&core);
+	root = core_root(&core);
+	ck_assert_int_eq(fill(root), 0);
+	hide("d", root, "over d in it");
+	d = open_below(root, "d", O_RDONLY | O_DIRECTORY);
+	ck_assert_int_eq(fill(d), 0);
+	hide("d/file", d, "over file in it");
+	file = open_below(d, "file", O_RDONLY);
+	ck_assert_int_eq(core_range(&core, file, 0, 9999), 0);
+	ck_assert_int_eq(make_whole(d), 0);
+	ck_assert_int_eq(make_whole(root), 0);
+	close(file);
+	close(d);
+	close(root);
+	core_free(&core);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("finish");
@@ -364,6 +415,7 @@ int main(void)
 	tcase_add_test(tcase, i13_names_that_clients_changed);
 	tcase_add_test(tcase, i13_names_that_clients_changed_with_the_mtime_kept);
 	tcase_add_test(tcase, i13_lost_and_found);
+	tcase_add_test(tcase, i13_what_is_mounted_over_it);
 	tcase_add_test(tcase, i5_a_placing_during_a_finish);
 	tcase_add_test(tcase, i5_a_held_directory_is_not_looked_at);
 	tcase_add_test(tcase, i5_a_file_that_rounds_leave);
