@@ -97,7 +97,7 @@ static bool is_in_itself(const struct listing *listing, const struct source_entr
 	const GArray *above = listing->directory->above;
 	const uint64_t number = number_of(entry);
 
-	if (above->len < DEPTH_MIN)
+	if (entry->handle_len && above->len < DEPTH_MIN) /* see directory_page.c */
 		return false;
 	for (guint i = 0; i < above->len; i++)
 		if (g_array_index(above, uint64_t, i) == number)

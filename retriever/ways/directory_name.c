@@ -98,7 +98,10 @@ static void name_make_entered(struct object *object, void *arg)
 	if (directory_names_fixed(object)) {
 		ret = fstatat(object->fd, n->name, &st, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
 	} else {
-		ret = stub_create(object->retriever, &parent, &n->entry, n->target, n->xattrs);
+		ret = directory_is_in_itself(object, n->path, &n->entry)
+			      ? -ELOOP
+			      : stub_create(object->retriever, &parent, &n->entry, n->target,
+					    n->xattrs);
 		if (ret == STUB_THERE)
 			ret = directory_is_other(object->fd, &n->entry) ? -EEXIST : 0;
 		if (ret == -ENOENT) /* of ours, not of the old server */

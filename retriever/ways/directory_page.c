@@ -198,16 +198,16 @@ static bool is_above(const struct object *directory, const struct source_entry *
 	return above;
 }
 
-/* Whether it would be gone into for ever.  Nobody's tree is so deep without a reason. */
-static bool is_in_itself(const struct run *run, const struct source_entry *entry)
+bool directory_is_in_itself(const struct object *directory, const char *path,
+			    const struct source_entry *entry)
 {
 	unsigned depth = 0;
 
 	if (!S_ISDIR(entry->attr.mode))
 		return false;
-	for (const char *p = run->path; p && *p; p++)
+	for (const char *p = path; p && *p; p++)
 		depth += *p == '/';
-	return (!run->path || depth >= DEPTH_MIN) && is_above(run->object, entry);
+	return (!path || !entry->handle_len || depth >= DEPTH_MIN) && is_above(directory, entry);
 }
 
 bool directory_is_other(int dir_fd, const struct source_entry *entry)
@@ -258,7 +258,7 @@ static int make(struct run *run, const struct stub_parent *parent, const struct 
 
 	if (run->names_only)
 		ret = make_dummy(parent, entry);
-	else if (is_in_itself(run, entry))
+	else if (directory_is_in_itself(run->object, run->path, entry))
 		ret = -ELOOP;
 	else
 		ret = stub_create(run->object->retriever, parent, entry, target, xattrs);

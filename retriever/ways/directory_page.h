@@ -19,6 +19,12 @@ struct stub_parent directory_parent(const struct object *object, bool named, con
 bool directory_reserves(const char *path, const char *name);
 /* Whether the entry is not brought: a directory of snapshots, or what may be one. */
 bool directory_is_snapshot(const struct volume_config *config, const struct source_entry *entry);
+/* Whether the entry of the directory, which is at path or NULL, is that or above it, and would be
+ * gone into for ever.  Nobody's tree is so deep without a reason that each of it is looked at; but
+ * an SMB server that follows symbolic links shows what is above as often as there are links, and
+ * each time all of them again. */
+bool directory_is_in_itself(const struct object *directory, const char *path,
+			    const struct source_entry *entry);
 /* Whether something whole of another kind has the entry's name in the directory.  A stub of another
  * kind fails by itself, when it is fetched (version.h).  Blocks for the disk. */
 bool directory_is_other(int dir_fd, const struct source_entry *entry);

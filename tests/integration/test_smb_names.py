@@ -72,6 +72,31 @@ def names_that_differ_in_case(args):
     all_of_them(args, 'no')
 
 
+def circles(root):
+    """Two links that lead up: each is there again below the other, twice as often with each level."""
+    for name in ('a', 'b'):
+        os.mkdir(f'{root}/{name}')
+        put(f'{root}/{name}/file', name.encode() * 100)
+        os.symlink('..', f'{root}/{name}/up')
+
+
+@case()
+def directories_that_are_in_themselves(args):
+    """A server that follows symbolic links shows them so."""
+    _, migration = world(args, circles)
+    client = migration.server.client()
+    same(nfs3.status_of(lambda: client.walk('a/up')), nfs3.IO, 'what a client finds there')
+    same(migration.start_crawler().wait(300), 2, 'exit status of the crawler')
+    found = migration.errors()
+    same({path for path in found if path.endswith('up')}, {'a/up', 'b/up'}, f'errors {found}')
+    expect('in itself' in found['a/up'] or 'it is in' in found['a/up'], found['a/up'])
+    for name in ('a', 'b'):
+        migration.ctl('skip', argument=f'{NEW}/{name}/up')
+    migration.crawl()
+    same(migration.errors(), {}, 'errors')
+    migration.ctl('finalize')
+
+
 @case(long=True)
 def names_that_differ_in_case_and_a_server_that_cares(args):
     all_of_them(args, 'yes')
