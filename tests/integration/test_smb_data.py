@@ -23,6 +23,7 @@ KIB = 1 << 10
 SIZES = (0, 1, 4095, 4096, 4097, 65535, 65536, 65537)
 SHARING_VIOLATION, LOCK_CONFLICT, INTERNAL_ERROR = 0xc0000043, 0xc0000054, 0xc00000e5
 NOT_SUPPORTED, OPEN_FOR_BACKUP_INTENT = 0xc00000bb, 0x4000
+INVALID_PARAMETER = 0xc000000d
 BUFFER_OVERFLOW, STREAM_INFORMATION = 0x80000005, 22
 # Where they are in answers: of CREATE, of QUERY_INFO for all information, of READ.
 OPENED_WRITTEN, OPENED_CHANGED, OPENED_SIZE = 64 + 24, 64 + 32, 64 + 48
@@ -196,7 +197,7 @@ def write_streams(session, names):
 
 
 class Short:
-    """Has no room for the names of all streams, however much it is given."""
+    """Has no room for the names of all streams, however much it is given; of one file it knows none."""
 
     def on_request(self, call):
         pass
@@ -204,7 +205,11 @@ class Short:
     @staticmethod
     def on_reply(call, pdu):
         if call.command == smb2.QUERY_INFO and call.level == STREAM_INFORMATION:
+            unknown = call.create and call.create.path.endswith('unknown')
+            if unknown:
+                return smbproxy.refuse(pdu, INVALID_PARAMETER)
             struct.pack_into('<I', pdu, 8, BUFFER_OVERFLOW)
+        return None
 
 
 @case()
@@ -223,12 +228,15 @@ def many_streams(args):
 @case()
 def streams_that_are_not_listed(args):
     def make(root):
-        put(root + '/file', b'a file')
+        for name in ('file', 'unknown'):
+            put(f'{root}/{name}', b'a file')
 
     _, migration = world(args, make, on_reply=Short.on_reply)
     migration.crawl()
     report = migration.ctl('report')
-    expect('file: xattr: streams: the old server could not list all' in report, f'the report: {report}')
+    for name in ('file', 'unknown'):
+        expect(f'{name}: xattr: streams: the old server could not list all' in report, f'the report: {report}')
+    expect('cannot list them' not in report, f'of the volume: {report}')
 
 
 class NoBackup:

@@ -386,6 +386,19 @@ static int limit_patience(const struct wire_reply *reply, const struct backend_r
 	return status;
 }
 
+/* What it does not tell of one object, and does of others, that object lacks. */
+static void judge_streams(struct smb_server *server, struct source_xattrs *xattrs)
+{
+	struct source_windows *windows = xattrs ? xattrs->windows : NULL;
+
+	if (windows && !windows->streams_unknown)
+		atomic_store(&server->lists_streams, true);
+	else if (windows && atomic_load(&server->lists_streams)) {
+		windows->streams_unknown = false;
+		windows->more_streams = true;
+	}
+}
+
 static bool take_reply(struct smb_conn *conn, const struct wire_reply *reply)
 {
 	struct backend_request *req;
@@ -399,6 +412,8 @@ static bool take_reply(struct smb_conn *conn, const struct wire_reply *reply)
 	req = conn->under_way[reply->slot].req;
 	status = smb_reply_decode(reply, slot, req);
 	trace_request(TRACE_REPLY, req, reply->slot, MIN(status, 0));
+	if (!status && req->op == BACKEND_XATTRS)
+		judge_streams(conn->server, req->xattrs);
 	if (!status && req->op == BACKEND_READDIR)
 		req->verf = smb_pool_verf(&conn->seat, conn->generation);
 	backend_watch_answer(&conn->server->watch, conn->heard);

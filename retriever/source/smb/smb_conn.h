@@ -19,6 +19,7 @@ struct smb_server {
 	struct suspects suspects;
 	struct smb_pool *demand, *alone, *trial; /* the last two: where they are tried */
 	struct smb_turns turns;
+	atomic_bool lists_streams; /* of some object it did */
 	/* of the first connection, for open() */
 	pthread_mutex_t lock; /* after a pool's; guards what follows */
 	pthread_cond_t changed;
