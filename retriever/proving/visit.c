@@ -322,26 +322,46 @@ static int list_there(struct visit *visit)
 	return is_stopped(visit) ? -ECANCELED : 0;
 }
 
-static int open_there(struct visit *visit)
+static int look_there(struct visit *visit, const char *path, struct source_object *object,
+		      struct source_attr *attr)
 {
-	const char *path = visit->task->path, *slash = strrchr(path, '/');
+	const char *slash = strrchr(path, '/');
 	g_autofree char *dir = slash ? g_strndup(path, slash - path) : g_strdup("");
 	struct source_entry entry = {.name = (char *)(slash ? slash + 1 : path)};
 	struct asked asked = {.req = {.op = BACKEND_GETATTR}};
 	int ret;
 
 	if (!*path) {
-		source_root_get(visit->visits->compare.retriever, &visit->object, &visit->attr);
-		asked.req.object = visit->object;
+		source_root_get(visit->visits->compare.retriever, object, attr);
+		asked.req.object = *object;
 		ret = asker_call(&visit->visits->compare.asker, &asked);
-		visit->attr = asked.req.attr;
+		*attr = asked.req.attr;
 		return ret;
 	}
 	ret = compare_look_up(&visit->visits->compare, dir, &entry);
 	if (!ret)
-		directory_entry_object(&entry, dir, &visit->object);
-	visit->attr = entry.attr;
+		directory_entry_object(&entry, dir, object);
+	*attr = entry.attr;
 	return ret;
+}
+
+/* It is not here, and what is in it would never end (directory_is_in_itself()). */
+static bool is_in_itself(struct visit *visit)
+{
+	g_autofree char *path = g_strdup(visit->task->path);
+	bool is = false;
+
+	while (!visit->object.handle_len && !is && *path) {
+		char *slash = strrchr(path, '/');
+		struct source_object object = {0};
+		struct source_attr attr;
+
+		*(slash ? slash : path) = '\0';
+		is = look_there(visit, path, &object, &attr) == 0 &&
+		     source_attr_same(&attr, &visit->attr);
+		source_object_clear(&object);
+	}
+	return is;
 }
 
 /* ---- this side ---- */
@@ -476,12 +496,17 @@ static void visit_both(struct visit *visit)
 {
 	const enum proving_side side = visit->task->side;
 	const bool left = side == PROVING_BOTH && is_given_up(visit->visits, visit->task->path);
-	int ret = side == PROVING_HERE ? 0 : open_there(visit), lacks = left ? ret : 0;
+	int ret = side == PROVING_HERE
+			  ? 0
+			  : look_there(visit, visit->task->path, &visit->object, &visit->attr),
+	    lacks = left ? ret : 0;
 
 	if (ret && (!left || is_stopped(visit))) {
 		find_unread(visit, ret, "the old server does not tell of the directory any more");
 		return;
 	}
+	if (side == PROVING_THERE && is_in_itself(visit))
+		return;
 	if (side != PROVING_THERE) {
 		visit->fd = compare_open_here(visit->visits->compare.retriever, visit->task->path);
 		if (visit->fd < 0) {
