@@ -88,6 +88,13 @@ int copied_mark(int fd, const struct source_attr *attr)
 											   : 0;
 }
 
+int copied_mark_if_room(int fd, const struct source_attr *attr)
+{
+	int ret = copied_mark(fd, attr);
+
+	return ret == -ENOSPC ? 0 : ret;
+}
+
 int copied_mark_name(int dir_fd, const char *name, const struct source_attr *attr)
 {
 	struct migrate_binding binding;
@@ -98,7 +105,8 @@ int copied_mark_name(int dir_fd, const char *name, const struct source_attr *att
 	if (ret)
 		return ret;
 	path_of(path, dir_fd, name);
-	return lsetxattr(path, XATTR_COPIED, mark, encode_attr(mark, attr, &binding), 0) < 0
+	return lsetxattr(path, XATTR_COPIED, mark, encode_attr(mark, attr, &binding), 0) < 0 &&
+			       errno != ENOSPC
 		       ? -errno
 		       : 0;
 }

@@ -19,6 +19,10 @@
  * ctime (source/server_clock.h) gets its mark when it is made, and one that says so: it is no more
  * than unsettled, and is made anew by the next run, or at the switch.
  *
+ * Attributes may leave no room for the mark, or not beside the record: it goes before the record is
+ * stored, and comes after that is removed, if it can.  A directory without one gets its attributes
+ * anew, by the next run and at the switch; what is neither file nor directory is made anew.
+ *
  * A tree that another tool made has no marks.  There a file is the same when size and mtime are,
  * the mtime as fine as the tool kept it; a symbolic link when its text is; a device when its
  * numbers are.
@@ -34,7 +38,9 @@ struct stat;
 
 /* fd: not O_PATH.  0 or -errno. */
 int copied_mark(int fd, const struct source_attr *attr);
-/* The same for a name, which is not followed. */
+/* Of a directory, which is compared without one. */
+int copied_mark_if_room(int fd, const struct source_attr *attr);
+/* The same for a name, which is not followed; 0, too, where there is no room for it. */
 int copied_mark_name(int dir_fd, const char *name, const struct source_attr *attr);
 /* It is whole: its mark, unless it got one when it was made. */
 int copied_mark_bound(int fd, const struct migrate_binding *binding, uint64_t fileid,

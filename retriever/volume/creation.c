@@ -199,7 +199,7 @@ static int set_staged_directory(struct making *m, const char *name)
 	if (!ret)
 		ret = making_set_attributes(m, fd, false);
 	if (!ret && m->retriever->copying && m->entry->attr.unsettled)
-		ret = copied_mark(fd, &m->entry->attr);
+		ret = copied_mark_if_room(fd, &m->entry->attr);
 	close(fd);
 	return ret;
 }

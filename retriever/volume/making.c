@@ -38,16 +38,35 @@ int making_store_record(int fd, struct migrate_record *rec)
 	return ret ? ret : migrate_record_store(fd, rec);
 }
 
-int making_put_record(const struct making *m, int fd, uint16_t flags)
+int making_store_void(int fd, struct migrate_record *rec)
+{
+	int ret = migrate_binding_get(fd, "", &rec->binding);
+
+	rec->binding.bytes[0] ^= 0xff;
+	return ret ? ret : migrate_record_store(fd, rec);
+}
+
+static int put_record(const struct making *m, int fd, uint16_t flags,
+		      int (*store)(int fd, struct migrate_record *rec))
 {
 	struct migrate_record rec;
 	int ret = making_record(m, &rec);
 
 	rec.flags |= flags;
 	if (!ret)
-		ret = making_store_record(fd, &rec);
+		ret = store(fd, &rec);
 	migrate_record_clear(&rec);
 	return ret;
+}
+
+int making_put_record(const struct making *m, int fd, uint16_t flags)
+{
+	return put_record(m, fd, flags, making_store_record);
+}
+
+int making_keep_room(const struct making *m, int fd)
+{
+	return put_record(m, fd, 0, making_store_void);
 }
 
 /* What is lost must be known before the object can be seen. */

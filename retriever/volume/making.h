@@ -35,8 +35,13 @@ bool making_must_ask(const struct making *m);
 int making_record(const struct making *m, struct migrate_record *rec);
 /* Binds it to the inode of fd, and stores it there.  0 or -errno. */
 int making_store_record(int fd, struct migrate_record *rec);
+/* Binds it to another inode, so that it is none (I9), and stores it: what has no room beside it is
+ * left out when attributes are set, and it has room when it is stored after them. */
+int making_store_void(int fd, struct migrate_record *rec);
 /* Gives fd the record of making_record(), with these flags besides.  0 or -errno. */
 int making_put_record(const struct making *m, int fd, uint16_t flags);
+/* Likewise making_store_void(). */
+int making_keep_room(const struct making *m, int fd);
 /* Gives it the attributes, and reports what is lost: before it can be seen.  0 or -errno. */
 int making_set_attributes(struct making *m, int fd, bool inherits);
 /* It has its name. */

@@ -67,6 +67,8 @@ static int set_unfilled(struct making *m, int fd)
 		object->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 	if (!ret)
 		ret = object->fd < 0 ? -errno : object_store(object);
+	if (ret == -ENOSPC && !copied_unmark(fd)) /* an inode may not have room for both */
+		ret = object_store(object);
 	if (!ret)
 		object->normal = false;
 	g_mutex_unlock(&object->lock);
@@ -95,8 +97,22 @@ static bool is_refreshed(const struct making *m)
 	return is;
 }
 
-/* Its ctime tells whether its attributes may have changed.  Before they are set there is no mark of
- * them, and its record comes last. */
+/* Before they are set there is no mark of them, and its record comes last. */
+static int refresh_attributes(struct making *m, int fd)
+{
+	int ret = attributes_strip(fd);
+
+	if (!ret && migrate_has_record(fd) == 0) {
+		ret = copied_unmark(fd);
+		if (!ret)
+			ret = making_keep_room(m, fd);
+	}
+	if (!ret)
+		ret = making_set_attributes(m, fd, false);
+	return ret ? ret : copied_mark_if_room(fd, &m->entry->attr);
+}
+
+/* Its ctime tells whether its attributes may have changed. */
 static int refresh_directory(struct making *m, int found)
 {
 	int fd, ret = 0;
@@ -108,13 +124,8 @@ static int refresh_directory(struct making *m, int found)
 	fd = openat(m->dir_fd, m->as, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	if (found == COPIED_ALIKE) {
-		ret = attributes_strip(fd);
-		if (!ret)
-			ret = making_set_attributes(m, fd, false);
-		if (!ret)
-			ret = copied_mark(fd, &m->entry->attr);
-	}
+	if (found == COPIED_ALIKE)
+		ret = refresh_attributes(m, fd);
 	if (!ret)
 		ret = set_unfilled(m, fd);
 	close(fd);

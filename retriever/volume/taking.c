@@ -15,6 +15,7 @@
 static int set_prior_attributes(struct making *m, int fd)
 {
 	const struct source_attr *attr = &m->entry->attr;
+	const bool content = m->retriever->prior->content && attr->size;
 	int ret;
 
 	if (fd < 0) {
@@ -25,10 +26,14 @@ static int set_prior_attributes(struct making *m, int fd)
 					       m->entry->name);
 	}
 	ret = attributes_strip(fd);
+	if (!ret) /* attributes may need the room; without it the file is fetched */
+		ret = copied_unmark(fd);
+	if (!ret && content)
+		ret = making_keep_room(m, fd);
 	if (!ret)
 		ret = making_set_attributes(m, fd, false);
 	/* last: with a record it is taken as it is, when a crash has cut this short */
-	if (!ret && m->retriever->prior->content && attr->size)
+	if (!ret && content)
 		ret = making_put_record(m, fd, MIGRATE_REC_ADOPTED);
 	return ret;
 }

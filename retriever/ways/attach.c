@@ -23,6 +23,7 @@
 #include "volume/jobs.h"
 #include "volume/listed.h"
 #include "volume/lost_found.h"
+#include "volume/making.h"
 #include "volume/prior.h"
 #include "volume/private.h"
 #include "volume/probe.h"
@@ -133,14 +134,14 @@ void attach_root_record(struct migrate_record *rec, const struct source_object *
 static int store_root_record(struct retriever *retriever, const struct source_xattrs *xattrs)
 {
 	struct migrate_record rec;
-	int fd = retriever->root_fd, ret = set_root_attributes(retriever, xattrs);
+	int fd = retriever->root_fd, ret;
 
-	if (ret)
-		return ret;
 	attach_root_record(&rec, &retriever->source_root, &retriever->source_root_attr);
-	ret = migrate_binding_get(fd, "", &rec.binding);
+	ret = making_store_void(fd, &rec);
 	if (!ret)
-		ret = migrate_record_store(fd, &rec);
+		ret = set_root_attributes(retriever, xattrs);
+	if (!ret)
+		ret = making_store_record(fd, &rec);
 	migrate_record_clear(&rec);
 	if (!ret && fsync(fd) < 0)
 		ret = -errno;
@@ -150,11 +151,16 @@ static int store_root_record(struct retriever *retriever, const struct source_xa
 int attach_refresh_root(struct retriever *retriever)
 {
 	struct source_xattrs *xattrs;
+	struct migrate_record rec;
 	int ret = ask_root_xattrs(retriever, &xattrs);
 
 	if (ret)
 		return ret;
+	attach_root_record(&rec, &retriever->source_root, &retriever->source_root_attr);
 	ret = attributes_strip(retriever->root_fd);
+	if (!ret && migrate_has_record(retriever->root_fd) == 0)
+		ret = making_store_void(retriever->root_fd, &rec);
+	migrate_record_clear(&rec);
 	if (!ret)
 		ret = set_root_attributes(retriever, xattrs);
 	source_xattrs_free(xattrs);

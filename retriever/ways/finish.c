@@ -168,21 +168,20 @@ static int drop(struct object *directory)
 	held = migrate_hold(directory->fd, MIGRATE_HOLD_ALONE, NULL);
 	if (held < 0)
 		return -EAGAIN;
-	ret = retriever->copying
-		      ? copied_mark_bound(directory->fd, &directory->key, directory->record.fileid,
-					  directory->record.ctime)
-		      : 0;
-	if (!ret && retriever->copying)
+	if (retriever->copying)
 		seen_set_whole(directory->fd);
 	counted = recount_begin(retriever, directory->fd, "", RECOUNT_WHOLE);
-	if (!ret)
-		ret = migrate_record_drop(directory->fd);
+	ret = migrate_record_drop(directory->fd);
 	if (!ret)
 		COUNT_ADD(retriever, directories_whole, 1);
 	recount_end(retriever, counted, RECOUNT_WHOLE, !ret);
 	close(held);
 	if (ret)
 		return ret;
+	/* an inode may not have room for both; without it the next run sets its attributes anew */
+	if (retriever->copying)
+		copied_mark_bound(directory->fd, &directory->key, directory->record.fileid,
+				  directory->record.ctime);
 	directory->normal = true;
 	errors_forget(retriever->errors, &directory->key);
 	if (root) {

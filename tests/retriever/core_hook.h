@@ -92,6 +92,22 @@ static inline bool core_xattr_fails(int fd, const char *name)
 	return true;
 }
 
+/* What an object has for its attributes together, bytes, as in a block of ext4; 0: no limit. */
+static size_t core_room;
+
+static inline bool core_has_room(int fd, const char *name, size_t size)
+{
+	char list[1024];
+	size_t takes = 16 + strlen(name) + size;
+	ssize_t len = core_room ? flistxattr(fd, list, sizeof list) : 0;
+
+	for (const char *has = list; has < list + len; has += strlen(has) + 1)
+		if (strcmp(has, name))
+			takes += 16 + strlen(has) + (size_t)fgetxattr(fd, has, NULL, 0);
+	errno = ENOSPC;
+	return !core_room || takes <= core_room;
+}
+
 int fremovexattr(int fd, const char *name)
 {
 	int ret;
@@ -119,7 +135,7 @@ int fsetxattr(int fd, const char *name, const void *value, size_t size, int flag
 	int ret;
 
 	core_hook_run("fsetxattr", fd, false);
-	if (core_xattr_fails(fd, name))
+	if (core_xattr_fails(fd, name) || !core_has_room(fd, name, size))
 		return -1;
 	ret = syscall(SYS_fsetxattr, fd, name, value, size, flags);
 	core_hook_run("fsetxattr", fd, true);

@@ -60,6 +60,27 @@ START_TEST(i8_attributes_of_another_tool)
 END_TEST
 
 /* Names that the tool has broken apart, and others that it has joined. */
+/* For the record with which its content is compared. */
+START_TEST(attributes_leave_little_room)
+{
+	core_make(&core);
+	core_carry(&core);
+	for (unsigned i = 0; i < 16; i++) {
+		g_autofree char *file = g_strdup_printf("d/f%u", i);
+
+		core_source_file(&core, file, 1000, i);
+		leave_room(file, 20 + 10 * i);
+	}
+	copy_by_cp();
+	core_room = CORE_BLOCK;
+	adopt((struct attach){.content = true});
+	make_all();
+	ck_assert_int_eq(COUNT_GET(core.retriever, made), 0);
+	expect_same_tree();
+	core_free(&core);
+}
+END_TEST
+
 START_TEST(hard_links)
 {
 	make_source();
@@ -200,6 +221,7 @@ int main(void)
 	TCase *tcase = CORE_TCASE(suite, "taking", 150);
 
 	tcase_add_test(tcase, i8_attributes_of_another_tool);
+	tcase_add_test(tcase, attributes_leave_little_room);
 	tcase_add_test(tcase, hard_links);
 	tcase_add_test(tcase, other_types);
 	tcase_add_test(tcase, i1_other_versions);

@@ -374,6 +374,37 @@ START_TEST(a_file_that_cannot_be_made)
 }
 END_TEST
 
+/* Whatever room attributes leave, for a record, a mark, both, or none: they are left out where the
+ * record needs it, and nothing else is lost. */
+START_TEST(attributes_leave_little_room)
+{
+	core_make(&core);
+	core_carry(&core);
+	leave_room("", 60 + 90 * (unsigned)_i);
+	for (unsigned i = 0; i < 32; i++) {
+		/* its record is longer than all else of ours */
+		g_autofree char *dir = g_strdup_printf("d%0100u", i);
+		g_autofree char *file = g_strdup_printf("%s/f", dir);
+
+		core_source_file(&core, file, 1000, i);
+		leave_room(dir, 20 + 10 * i);
+		leave_room(file, 20 + 10 * i);
+	}
+	core_room = CORE_BLOCK;
+	for (unsigned n = 0; n < 2; n++)
+		ck_assert_int_eq(copy_run("left"), 0);
+	shell("chmod 711 %s %s/d* && for d in %s/d*; do echo new >$d/new; done", core.source,
+	      core.source, core.source);
+	for (unsigned n = 0; n < 2; n++)
+		ck_assert_int_eq(copy_run("left"), 0);
+	expect_same_tree();
+	copy_attach();
+	make_all();
+	expect_same_tree();
+	copy_free();
+}
+END_TEST
+
 START_TEST(another_root)
 {
 	make_source();
@@ -613,6 +644,7 @@ int main(void)
 	tcase_add_test(tcase, i1_killed_while_a_run_begins);
 	tcase_add_test(tcase, i1_killed_while_files_are_made);
 	tcase_add_test(tcase, a_file_that_cannot_be_made);
+	tcase_add_loop_test(tcase, attributes_leave_little_room, 0, 3);
 	tcase_add_test(tcase, another_root);
 	tcase_add_test(tcase, the_root_of_an_earlier_release);
 	tcase_add_test(tcase, the_root_of_another_file_system);
