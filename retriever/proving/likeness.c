@@ -8,7 +8,9 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "source/posix_acl.h"
 #include "volume/attributes.h"
+#include "volume/windows.h"
 
 #define FOR_FILES	0
 #define FOR_DIRECTORIES 1
@@ -137,30 +139,86 @@ static ssize_t get(int fd, const char *name, char **value)
 	return len < 0 ? -errno : len;
 }
 
-static void compare_value(int should, int is, const char *name, GString *text)
-{
-	g_autofree char *a = NULL, *b = NULL;
-	ssize_t a_len = get(should, name, &a), b_len = get(is, name, &b);
+struct pair {
+	int should, is;
+	const struct source_attr *attr;
+	const struct source_xattrs *xattrs; /* or NULL */
+	struct left_out left;		    /* what the object says that it could not get */
+	struct likeness *like;
+};
 
-	if (b_len == -ENODATA)
-		differs(text, "%s is missing", name);
-	else if (a_len != b_len || (a_len > 0 && memcmp(a, b, a_len) != 0))
-		differs(text, "%s is another one", name);
+/*
+ * While an object had its record, there was less room in its inode than the scratch has: what could
+ * not get in says the mark that it keeps, and the fidelity report.  An ACL that was left out counts
+ * while the mode and the ACLs are those that stand in for it.
+ */
+static void load_left_out(struct pair *pair, const struct stat *st)
+{
+	char path[32];
+
+	g_snprintf(path, sizeof path, "/proc/self/fd/%d", pair->is);
+	left_out_get(path, &pair->left);
+	if (pair->left.mode != (st->st_mode & 07777) || pair->left.acl != left_out_acl(path))
+		pair->left.what &= ~(unsigned)LEFT_ACL;
 }
 
-static int compare_xattrs(int should, int is, GString *text)
+static bool is_left_out(const struct pair *pair, const char *name)
+{
+	const struct left_out *left = &pair->left;
+
+	if (fgetxattr(pair->is, name, NULL, 0) >= 0 || errno != ENODATA)
+		return false;
+	if (!g_str_has_prefix(name, "user."))
+		return left->what & LEFT_ACL;
+	return left_out_has(left, name) ||
+	       (left->what & LEFT_OTHERS && left->count == LEFT_NAMES_MAX);
+}
+
+/* It may have what the scratch had no room for beside what it lacks itself. */
+static bool is_value(const struct pair *pair, const char *name)
+{
+	g_autofree char *value = NULL;
+	ssize_t len = get(pair->is, name, &value);
+
+	for (guint i = 0; pair->xattrs && i < pair->xattrs->list->len; i++) {
+		const struct source_xattr *x =
+			&g_array_index(pair->xattrs->list, struct source_xattr, i);
+
+		if (!strcmp(x->name, name) && g_str_has_prefix(name, "user."))
+			return len == (ssize_t)x->len && !memcmp(x->value, value, x->len);
+	}
+	return false;
+}
+
+static void compare_value(const struct pair *pair, const char *name)
+{
+	g_autofree char *a = NULL, *b = NULL;
+	ssize_t a_len = get(pair->should, name, &a), b_len = get(pair->is, name, &b);
+
+	if (is_left_out(pair, name))
+		pair->like->lost = true;
+	else if (b_len == -ENODATA)
+		differs(pair->like->xattrs, "%s is missing", name);
+	else if ((a_len != b_len || (a_len > 0 && memcmp(a, b, a_len) != 0)) &&
+		 (strcmp(name, XATTR_DOSATTRIB) || a_len != b_len ||
+		  !windows_attributes_are(b, a, (size_t)MAX(a_len, 0), pair->attr->mtime)))
+		differs(pair->like->xattrs, "%s is another one", name);
+}
+
+static int compare_xattrs(const struct pair *pair)
 {
 	g_autofree char *wanted = NULL, *found = NULL;
-	ssize_t wanted_len = list(should, &wanted), found_len = list(is, &found);
+	ssize_t wanted_len = list(pair->should, &wanted), found_len = list(pair->is, &found);
 
 	if (wanted_len < 0 || found_len < 0)
 		return MIN(wanted_len, found_len);
 	for (const char *n = wanted; n < wanted + wanted_len; n += strlen(n) + 1)
 		if (attributes_are_carried(n))
-			compare_value(should, is, n, text);
+			compare_value(pair, n);
 	for (const char *n = found; n < found + found_len; n += strlen(n) + 1)
-		if (attributes_are_carried(n) && fgetxattr(should, n, NULL, 0) < 0)
-			differs(text, "%s is not there on the old server", n);
+		if (attributes_are_carried(n) && fgetxattr(pair->should, n, NULL, 0) < 0 &&
+		    !is_value(pair, n))
+			differs(pair->like->xattrs, "%s is not there on the old server", n);
 	return 0;
 }
 
@@ -181,6 +239,8 @@ static int set(struct scratches *scratches, int fd, const struct source_attr *at
 static int compare(struct scratches *scratches, int scratch, int fd, const struct source_attr *attr,
 		   const struct source_xattrs *xattrs, struct likeness *like)
 {
+	struct pair pair = {
+		.should = scratch, .is = fd, .attr = attr, .xattrs = xattrs, .like = like};
 	struct stat should, is;
 	int ret = attributes_strip(scratch);
 
@@ -190,10 +250,16 @@ static int compare(struct scratches *scratches, int scratch, int fd, const struc
 		return ret;
 	if (fstat(scratch, &should) < 0 || fstat(fd, &is) < 0)
 		return -errno;
+	if (!S_ISREG(is.st_mode) && !S_ISDIR(is.st_mode)) {
+		compare_attributes(&should, &is, like->attributes);
+		return 0;
+	}
+	load_left_out(&pair, &is);
+	if (fgetxattr(scratch, XATTR_ACL_ACCESS, NULL, 0) > 0 &&
+	    is_left_out(&pair, XATTR_ACL_ACCESS))
+		should.st_mode = is.st_mode; /* grants nobody more (attributes.h) */
 	compare_attributes(&should, &is, like->attributes);
-	return S_ISREG(is.st_mode) || S_ISDIR(is.st_mode)
-		       ? compare_xattrs(scratch, fd, like->xattrs)
-		       : 0;
+	return compare_xattrs(&pair);
 }
 
 int likeness_compare(struct scratches *scratches, int fd, const struct source_attr *attr,
@@ -240,6 +306,9 @@ int likeness_mend(struct scratches *scratches, int fd, const struct source_attr 
 		ret = remove_others(scratch, fd);
 	if (!ret)
 		ret = set(scratches, fd, attr, xattrs, false, &lost);
+	/* what had no room beside a record is here now */
+	if (!ret && !lost && fremovexattr(fd, XATTR_LEFT_OUT) < 0 && errno != ENODATA)
+		ret = -errno;
 	scratch_give(scratches, kind, scratch);
 	return ret;
 }

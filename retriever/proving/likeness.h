@@ -5,7 +5,8 @@
  *
  * What they become is not worked out a second time: an object without a name, a scratch, is given
  * them as a new object is (attributes.h), with all that the configuration maps and the file system
- * refuses or rounds, and both are compared.
+ * refuses or rounds, and both are compared.  What an object could not get while it had its record,
+ * and says so (left_out.h), counts as lost, and what Samba made up as the same (windows.h).
  */
 #ifndef LIKENESS_H
 #define LIKENESS_H

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "windows.h"
 
+#include <endian.h>
 #include <string.h>
 
 #include "nt_acl.h"
 #include "nt_mode.h"
 
 #define XATTR_NAME_LEN 255
+#define DOSATTRIB_LEN  24
+#define CREATE_TIME    16			   /* in it, the last */
+#define EPOCH	       INT64_C(116444736000000000) /* 1970 in units of 100 ns since 1601 */
 
 enum {
 	ATTRIBUTE_READONLY = 0x1,
@@ -109,15 +113,30 @@ static void put(uint8_t *p, uint64_t v, unsigned bytes)
 static void take_attributes(struct windows *w, const struct source_windows *source, bool directory)
 {
 	uint32_t attributes = source->attributes & ATTRIBUTES_KEPT;
-	uint8_t value[24] = {0};
+	uint8_t value[DOSATTRIB_LEN] = {0};
 	bool created = source->create_time && source->create_time <= INT64_MAX;
 
 	put(value + 2, 5, 2);
 	put(value + 4, 5, 2);
 	put(value + 8, VALID_ATTRIBUTES | (created ? VALID_CREATE_TIME : 0), 4);
 	put(value + 12, attributes | (directory ? ATTRIBUTE_DIRECTORY : 0), 4);
-	put(value + 16, created ? source->create_time : 0, 8);
+	put(value + CREATE_TIME, created ? source->create_time : 0, 8);
 	source_xattrs_add(w->xattrs, XATTR_DOSATTRIB, value, sizeof value);
+}
+
+static uint64_t create_time(const uint8_t *value)
+{
+	uint64_t time;
+
+	memcpy(&time, value + CREATE_TIME, sizeof time);
+	return le64toh(time);
+}
+
+bool windows_attributes_are(const void *value, const void *later, size_t len, int64_t mtime)
+{
+	return len == DOSATTRIB_LEN && !memcmp(value, later, CREATE_TIME) &&
+	       create_time(later) == (uint64_t)(mtime / 100 + EPOCH) &&
+	       create_time(value) < create_time(later);
 }
 
 static void lose_attributes(struct windows *w, const struct source_windows *source, bool directory)

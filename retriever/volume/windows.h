@@ -53,6 +53,13 @@ struct windows {
 	bool no_sacl, no_streams; /* the server did not show them */
 };
 
+/*
+ * Whether a user.DOSATTRIB says what another one does that was made later, of an object of that
+ * mtime (ns) there.  Samba says of what nobody gave a time of creation through it that it is the
+ * oldest of its other times: mtime, once reading has moved an older one.
+ */
+bool windows_attributes_are(const void *value, const void *later, size_t len, int64_t mtime);
+
 struct windows *windows_new(const struct source_windows *source, bool directory,
 			    const struct windows_map *map);
 void windows_free(struct windows *windows);
