@@ -52,6 +52,9 @@ EXCEPTIONS = {
         'another reason: one side may show now, and the other still what both showed last.',
     'xfs_preallocates':
         'xfs keeps space behind what grows, in holes too.',
+    'btrfs_fills_a_block':
+        'btrfs gives a block of zeros to a size that grows from within a block: here that of a file '
+        'of which the old server listed another one.',
     'name_came':
         'ctime of a file with several names in the source also moves when one more of them is '
         'made, or is not needed in .migrate any more (docs/reference.md, What clients see).',
