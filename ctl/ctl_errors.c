@@ -40,8 +40,7 @@ static void print_json(struct listing *listing, GKeyFile *reply, const char *gro
 		add_text(builder, reply, group, "path");
 	add_text(builder, reply, group, "reason");
 	add_number(builder, reply, group, "errno");
-	if (!listing->ctl->summary)
-		add_number(builder, reply, group, "since");
+	add_number(builder, reply, group, "since");
 	if (listing->ctl->summary)
 		add_number(builder, reply, group, "count");
 	json_builder_end_object(builder);

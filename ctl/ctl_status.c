@@ -237,11 +237,25 @@ static void print_state(GKeyFile *status, const char *state)
 		print_row("State", "%s", state);
 }
 
+static void print_errors(const char *volume, GKeyFile *status)
+{
+	const uint64_t errors = ctl_number(status, "counters", "errors");
+	const gint64 since = (gint64)ctl_number(status, "counters", "errors-since");
+	g_autoptr(GDateTime) time = since ? g_date_time_new_from_unix_local(since) : NULL;
+	g_autofree char *when =
+		time ? g_date_time_format(time, " (the first since %F %H:%M)") : NULL;
+
+	if (errors)
+		print_row("Errors", "%" G_GUINT64_FORMAT "%s; see migratectl errors %s", errors,
+			  when ? when : "", volume);
+	else
+		print_row("Errors", "none");
+}
+
 static void print_table(const char *volume, GKeyFile *status)
 {
 	g_autofree char *root = ctl_text(status, "volume", "root");
 	g_autofree char *state = ctl_text(status, "volume", "state");
-	const uint64_t errors = ctl_number(status, "counters", "errors");
 	const uint64_t losses = ctl_number(status, "counters", "losses");
 	const uint64_t names = ctl_number(status, "counters", "names-skipped");
 
@@ -275,11 +289,7 @@ static void print_table(const char *volume, GKeyFile *status)
 
 		print_row("Remaining", "%s", time);
 	}
-	if (errors)
-		print_row("Errors", "%" G_GUINT64_FORMAT "; see migratectl errors %s", errors,
-			  volume);
-	else
-		print_row("Errors", "none");
+	print_errors(volume, status);
 	if (names)
 		print_row("Given up", "%" G_GUINT64_FORMAT " names; see migratectl report %s",
 			  names, volume);

@@ -113,6 +113,7 @@ static char *status_text(struct retriever *r, bool verbose)
 	g_key_file_set_int64(f, "counters", "bytes-whole", COUNT_GET(r, bytes_whole));
 	g_key_file_set_int64(f, "counters", "bytes-fetched", COUNT_GET(r, bytes_fetched));
 	g_key_file_set_int64(f, "counters", "errors", errors_count(r->errors));
+	g_key_file_set_int64(f, "counters", "errors-since", errors_since(r->errors));
 	g_key_file_set_int64(f, "counters", "acls-carried", COUNT_GET(r, acls_carried));
 	g_key_file_set_int64(f, "counters", "xattrs-carried", COUNT_GET(r, xattrs_carried));
 	g_key_file_set_uint64(f, "counters", "losses", report_count(r->report));

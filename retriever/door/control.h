@@ -16,7 +16,8 @@
  *                        state=unattached|copying|copied|migrating|whole|finished
  *                        prior=copied|adopted: how the prior copy was made, where there is one
  *                      [counters] directories-found directories-whole files-found files-whole
- *                        bytes-found bytes-whole bytes-fetched errors unfilled-directories
+ *                        bytes-found bytes-whole bytes-fetched unfilled-directories errors
+ *                        errors-since (s since 1970, the oldest reason; 0: none, or not known)
  *                        acls-carried xattrs-carried (objects) losses (lines of the report)
  *                        names-skipped (of those lines)
  *                        of a copy's run, or of the comparison with the prior copy: same left-over
@@ -43,10 +44,10 @@
  *                        [request N] peer id operation offset length milliseconds path waits-for
  *   settings           [settings] root hold-ms crawler-workers crawler-order=namespace-first|...
  *                        paused
- *   errors START       [errors] total next (-1: no more); [error N] path reason errno, N from START
- *                        on, with gaps; in further lines: reason TEXT (which it contains), below
- *                        DIRECTORY (a path as it is listed).  `summary START` for START: [errors]
- *                        likewise; [reason N] reason errno count
+ *   errors START       [errors] total next (-1: no more); [error N] path reason errno since (s from
+ *                        1970 on), N from START on, with gaps; in further lines: reason TEXT (which
+ *                        it contains), below DIRECTORY (a path as it is listed).  `summary START`
+ *                        for START: [errors] likewise; [reason N] reason errno since count
  *   trace START        what was done for requests (source/trace.h), from event START on, by page:
  *                      [trace] next overwritten (since START) more=true|false; [events] N=time in
  *                      microseconds since 1970, id, step, operation, offset, length, number,

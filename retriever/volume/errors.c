@@ -200,6 +200,19 @@ guint errors_count(struct errors *errors)
 	return n;
 }
 
+gint64 errors_since(struct errors *errors)
+{
+	struct error_reason *at;
+	gint64 since = G_MAXINT64;
+
+	g_mutex_lock(&errors->lock);
+	for (guint n = 0; (at = errors_reasons_at(&errors->list.reasons, n)); n++)
+		if (at->count)
+			since = MIN(since, at->since);
+	g_mutex_unlock(&errors->lock);
+	return since == G_MAXINT64 ? 0 : since;
+}
+
 guint errors_places(struct errors *errors)
 {
 	guint n;

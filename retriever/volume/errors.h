@@ -50,6 +50,9 @@ void errors_forget_names(struct errors *errors, const struct migrate_binding *di
 void errors_forget_all(struct errors *errors);
 
 guint errors_count(struct errors *errors);
+/* When the reason came up that has stood longest, seconds since the epoch; 0: none, or not known.
+ */
+gint64 errors_since(struct errors *errors);
 
 /* ---- listing: these block for the disk ---- */
 

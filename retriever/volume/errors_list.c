@@ -21,8 +21,11 @@ enum errors_news errors_list_put(struct errors_list *list, const struct error_en
 	guint reason = errors_reasons_use(&list->reasons, e->reason, e->status);
 	uint32_t place = errors_index_find(&list->index, h.entry);
 	struct errors_slot *slot = errors_index_at(&list->index, place);
+	struct error_reason *of = errors_reasons_at(&list->reasons, reason);
 	enum errors_news news = ERRORS_NEWS_REASON;
 
+	if (of->count == 1 || e->since < of->since)
+		of->since = e->since;
 	if (slot) {
 		errors_reasons_leave(&list->reasons, slot->reason);
 		if (slot->reason == reason && reason != ERRORS_REASON_OTHER)

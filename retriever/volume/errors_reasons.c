@@ -60,7 +60,7 @@ static guint free_number(struct errors_reasons *reasons)
 
 guint errors_reasons_use(struct errors_reasons *reasons, const char *text, int status)
 {
-	struct error_reason reason = {(char *)text, status, 0};
+	struct error_reason reason = {.text = (char *)text, .status = status};
 	gpointer found;
 	guint n;
 

@@ -13,7 +13,8 @@
 struct error_reason {
 	char *text;
 	int status;
-	guint count; /* of entries; 0: none has it any more */
+	guint count;  /* of entries; 0: none has it any more */
+	gint64 since; /* some entry has it; seconds since the epoch, 0: not known */
 };
 
 struct errors_reasons {

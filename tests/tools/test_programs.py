@@ -271,7 +271,9 @@ class Volume(unittest.TestCase):
         self.assertAlmostEqual(listed[0]["since"], time.time(), delta=400)
         counted = json.loads(self.ctl("errors", "--summary", "--json", "v"))
         self.assertEqual(counted, [{"reason": listed[0]["reason"], "errno": listed[0]["errno"],
-                                    "count": 1}])
+                                    "since": listed[0]["since"], "count": 1}])
+        self.assertEqual(self.status()["counters"]["errors_since"], listed[0]["since"])
+        self.assertIn("Errors      1 (the first since 2", self.ctl("status", "v"))
         self.assertRegex(self.ctl("errors", "--summary", "v"), r"^ +1  .+\n$")
         self.ctl("retry", "v")
         self.assertEqual(self.status()["counters"]["errors"], 0)

@@ -51,6 +51,31 @@ START_TEST(news)
 }
 END_TEST
 
+/* A reason has stood since the first entry had it, as long as any has it. */
+START_TEST(since)
+{
+	const gint64 times[] = {5, 3, 9};
+	struct error_entry e;
+
+	for (unsigned i = 0; i < G_N_ELEMENTS(times); i++) {
+		char name[] = {(char)('a' + i), 0};
+
+		e = entry(name, "one");
+		e.since = times[i];
+		errors_list_put(&list, &e, errors_list_hashes(&list, &e), 10 * i);
+	}
+	ck_assert_int_eq(errors_reasons_at(&list.reasons, 1)->since, 3);
+	e = entry("c", "one"); /* again */
+	e.since = 20;
+	errors_list_put(&list, &e, errors_list_hashes(&list, &e), 40);
+	ck_assert_int_eq(errors_reasons_at(&list.reasons, 1)->since, 3);
+	for (uint32_t place = 1; place <= 3; place++)
+		errors_list_remove(&list, place);
+	errors_list_put(&list, &e, errors_list_hashes(&list, &e), 50);
+	ck_assert_int_eq(errors_reasons_at(&list.reasons, 1)->since, 20);
+}
+END_TEST
+
 START_TEST(in_turn)
 {
 	const struct errors_filter odd = {.reason = "odd"};
@@ -115,6 +140,7 @@ int main(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	suite_add_tcase(suite, tcase);
 	tcase_add_test(tcase, news);
+	tcase_add_test(tcase, since);
 	tcase_add_test(tcase, in_turn);
 	tcase_add_test(tcase, removed);
 	tcase_add_test(tcase, lines);
