@@ -61,6 +61,8 @@ class Link:
         self.proxy, self.near = proxy, near
         self.far = socket.create_connection((proxy.server.address, proxy.server.port))
         self.calls, self.handles = {}, {}
+        for sock in (near, self.far):
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         for carry in (self.requests, self.replies):
             threading.Thread(target=self.run, args=(carry,), daemon=True).start()
 
