@@ -157,6 +157,8 @@ static bool has_patience(struct gate *gate, const struct backend_request *req, g
 {
 	guint patience = req->hurried ? GATE_PATIENCE / 2 : GATE_PATIENCE;
 
+	if (req->at_leisure)
+		return false;
 	if (req->here)
 		return req->attempts < GATE_PATIENCE;
 	if (req->grace)

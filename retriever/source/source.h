@@ -205,7 +205,8 @@ struct backend_request {
 	uint64_t cookie, verf; /* both 0 at the start */
 	/* out */
 	int status;
-	bool grace; /* -EAGAIN: the server has begun anew, and lets nobody read for a while */
+	bool grace;	 /* -EAGAIN: the server has begun anew, and lets nobody read for a while */
+	bool at_leisure; /* -EAGAIN: it takes long; who wants it asks again, the gate does not */
 	bool here; /* -EAGAIN: this host does not know an owner yet, which the server cannot help */
 	const char *why; /* with -EREMOTEIO, where more is known: what and what to do; static */
 	bool eof, has_attr;

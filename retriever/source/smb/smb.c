@@ -12,13 +12,13 @@
 #define WINDOW	   32
 #define MAX_DEMAND 8
 #define MAX_OTHERS 16
-#define ALONE	   3 /* connections of it: one is ready while others are made again */
+#define SPARES	   6 /* demand connections: some are ready while others are made again */
 
 struct smb_backend {
 	struct backend base;
 	struct smb_server server;
 	struct smb_config config;
-	struct smb_pool demand, others, alone, trial;
+	struct smb_pool demand, others, trial;
 };
 
 static void smb_close(struct backend *backend)
@@ -28,11 +28,9 @@ static void smb_close(struct backend *backend)
 	/* what is cancelled in one may be submitted again to the other */
 	smb_conns_end(&smb->demand, &smb->server);
 	smb_conns_end(&smb->others, &smb->server);
-	smb_conns_end(&smb->alone, &smb->server);
 	smb_conns_end(&smb->trial, &smb->server);
 	smb_conns_free(&smb->demand);
 	smb_conns_free(&smb->others);
-	smb_conns_free(&smb->alone);
 	smb_conns_free(&smb->trial);
 	suspects_clear(&smb->server.suspects);
 	smb_url_clear(&smb->server.url);
@@ -66,10 +64,8 @@ static struct smb_backend *smb_new(const struct backend_config *config)
 	smb->server.config = &smb->config;
 	smb_pool_init(&smb->demand, SMB_DEMAND, window);
 	smb_pool_init(&smb->others, SMB_OTHERS, window);
-	smb_pool_init(&smb->alone, SMB_ALONE, 1);
 	smb_pool_init(&smb->trial, SMB_TRIAL, 1);
 	smb->server.demand = &smb->demand;
-	smb->server.alone = &smb->alone;
 	smb->server.trial = &smb->trial;
 	suspects_init(&smb->server.suspects);
 	smb_turns_init(&smb->server.turns);
@@ -112,10 +108,10 @@ static bool wait_for_root(struct smb_backend *smb, struct source_attr *attr, GEr
 }
 
 static bool add_connections(struct smb_pool *pool, struct smb_server *server, unsigned wanted,
-			    const char *url, GError **error)
+			    bool spare, const char *url, GError **error)
 {
 	while (pool->n < wanted)
-		if (!smb_conn_add(pool, server))
+		if (!smb_conn_add(pool, server, spare))
 			return backend_set_error(
 				error, EAGAIN,
 				"%s: no threads for its connections; raise the limits on "
@@ -129,16 +125,16 @@ static struct backend *smb_open(const struct backend_config *config, struct sour
 {
 	struct smb_backend *smb = smb_new(config);
 	struct smb_server *server = &smb->server;
+	const unsigned demand = CLAMP(config->demand_connections, 1, MAX_DEMAND);
 
 	if (smb_url_parse(config->url, &server->url, error) &&
-	    add_connections(&smb->demand, server, 1, config->url, error) &&
+	    add_connections(&smb->demand, server, 1, false, config->url, error) &&
 	    wait_for_root(smb, attr, error) &&
-	    add_connections(&smb->demand, server, CLAMP(config->demand_connections, 1, MAX_DEMAND),
+	    add_connections(&smb->demand, server, demand, false, config->url, error) &&
+	    add_connections(&smb->others, server, CLAMP(config->connections, 1, MAX_OTHERS), false,
 			    config->url, error) &&
-	    add_connections(&smb->others, server, CLAMP(config->connections, 1, MAX_OTHERS),
-			    config->url, error) &&
-	    add_connections(&smb->alone, server, ALONE, config->url, error) &&
-	    add_connections(&smb->trial, server, 1, config->url, error)) {
+	    add_connections(&smb->demand, server, demand + SPARES, true, config->url, error) &&
+	    add_connections(&smb->trial, server, 1, true, config->url, error)) {
 		root->path = g_strdup("");
 		root->handle_len = 0;
 		return &smb->base;
@@ -189,15 +185,12 @@ static void smb_submit(struct backend *backend, struct backend_request *req)
 		pool = &smb->demand;
 	else if (smb_pool_lists(&smb->others, req))
 		pool = &smb->others;
-	else if (req->breaks == SUSPECT_ALONE || smb_pool_lists(&smb->alone, req))
-		pool = &smb->alone;
-	else if (req->breaks > SUSPECT_ALONE || smb_pool_lists(&smb->trial, req))
+	else if (smb_pool_lists(&smb->trial, req))
 		pool = &smb->trial;
 	backend_watch_begin(&smb->server.watch);
-	if (pool == &smb->demand && req->op != BACKEND_READDIR &&
-	    smb_pool_submit_idle(&smb->alone, req))
-		return;
-	if (!smb_pool_submit(pool, req)) {
+	if (req->breaks >= SUSPECT_ALONE && !req->cookie)
+		smb_conn_try(&smb->server, req);
+	else if (!smb_pool_submit(pool, req)) {
 		backend_watch_end(&smb->server.watch);
 		backend_complete(req, -ECANCELED);
 	}

@@ -2,8 +2,8 @@
 /*
  * A connection is a thread that keeps a worker running, hands it requests of its pool, and
  * completes what is answered.  A worker that ends, for whatever reason, is started again.  What was
- * under way is asked again alone (SMB_ALONE), on connections that are there only while there is
- * trouble; what was alone already, and ended its connection, is tried (SMB_TRIAL, suspects.h).
+ * under way with others is asked again at once, on another connection, one thing at a time; what
+ * was alone, and ended its connection, is tried (SMB_TRIAL, suspects.h) at leisure.
  */
 #include "smb_conn.h"
 
@@ -24,7 +24,6 @@
 #define PAUSE_MIN    100
 #define PAUSE_MAX    5000
 #define TURN_POLL_MS 20
-#define HELP_TURNS   8
 #define HANG_UPS     3			/* are no accident: it does not speak SMB 2 */
 #define BYTES_MAX    (8u * 1024 * 1024) /* of READs under way */
 #define IDLE_MS	     30000
@@ -50,21 +49,27 @@ struct smb_conn {
 	struct under_way under_way[WIRE_SLOTS];
 	uint8_t free[WIRE_SLOTS];
 	unsigned n, bytes; /* under way */
+	bool alone;	   /* nothing may join what is */
 	gint64 heard;
 	unsigned pause, stall_ms;
 	unsigned hung_up; /* in a row, when it was asked for its version */
 	char *said;	  /* the failure that was logged last */
 	struct trial trying;
-	bool idle;   /* there is nothing to try any more */
+	bool idle;   /* it is not needed any more */
 	bool proves; /* something was answered on the last connection */
 };
 
 #define MS G_TIME_SPAN_MILLISECOND
 
-/* It asks one thing at a time. */
-static bool is_alone(const struct smb_conn *conn)
+static bool is_trial(const struct smb_conn *conn)
 {
-	return conn->seat.pool->kind >= SMB_ALONE;
+	return conn->seat.pool->kind == SMB_TRIAL;
+}
+
+static bool is_needed(struct smb_conn *conn)
+{
+	return !conn->seat.spare || smb_pool_wanted(conn->seat.pool) ||
+	       (is_trial(conn) && smb_pool_has_work(&conn->seat));
 }
 
 static void complete_request(struct smb_server *server, struct backend_request *req, int status)
@@ -147,6 +152,7 @@ static void note_request(struct smb_conn *conn, struct backend_request *req, uns
 {
 	conn->under_way[slot] = (struct under_way){req, ++conn->serial};
 	conn->n++;
+	conn->alone = req->breaks;
 	if (req->op == BACKEND_READ)
 		conn->bytes += MIN(req->count, WIRE_READ_MAX);
 }
@@ -242,7 +248,8 @@ static bool encode_all(struct smb_conn *conn, GQueue *taken, struct wire_request
 	return all;
 }
 
-/* Before what is asked alone comes a witness of its kind. */
+/* Where one thing at a time is asked a witness of its kind comes first: what ends a connection that
+ * has answered that is to blame. */
 static void call_witness(struct smb_conn *conn, GQueue *taken)
 {
 	static const struct source_object root = {.path = (char *)""};
@@ -266,16 +273,9 @@ static bool notes_silence(struct smb_conn *conn)
 	if (conn->seat.ready == silent) {
 		smb_pool_ready(&conn->seat, !silent);
 		if (silent)
-			smb_pool_want(conn->server->alone);
+			smb_pool_want(conn->server->demand);
 	}
 	return silent;
-}
-
-/* Clients wait elsewhere, and none does here. */
-static bool helps(struct smb_conn *conn)
-{
-	return conn->seat.pool->kind == SMB_ALONE && !conn->n &&
-	       smb_pool_starves(conn->server->demand) && !smb_pool_starves(conn->seat.pool);
 }
 
 /* As many as there is room for.  FALSE: the worker is gone. */
@@ -285,20 +285,14 @@ static bool send_requests(struct smb_conn *conn)
 	GQueue taken = G_QUEUE_INIT;
 	unsigned n = 0;
 
-	if (!conn->ready || notes_silence(conn))
+	if (!conn->ready || notes_silence(conn) || (conn->n && conn->alone))
 		return true;
 	/* what it answered a while ago proves nothing of now */
 	if (!conn->n && g_get_monotonic_time() - conn->heard > SILENT_MS * MS)
 		trial_begin(&conn->trying);
 	do {
-		/* what else is here has its turns */
-		if (conn->serial % HELP_TURNS && helps(conn))
-			smb_pool_help(&conn->seat, conn->server->demand, &taken);
-		if (!taken.length)
-			smb_pool_take(&conn->seat, conn->seat.pool->window - conn->n,
-				      BYTES_MAX - MIN(conn->bytes, BYTES_MAX), &taken);
-		if (!taken.length && helps(conn))
-			smb_pool_help(&conn->seat, conn->server->demand, &taken);
+		smb_pool_take(&conn->seat, conn->seat.pool->window - conn->n,
+			      BYTES_MAX - MIN(conn->bytes, BYTES_MAX), &taken);
 		call_witness(conn, &taken);
 	} while (!encode_all(conn, &taken, requests, &n));
 	if (!n)
@@ -318,28 +312,37 @@ static int by_age(const void *a, const void *b, void *user)
 	return x->serial > y->serial ? 1 : -1;
 }
 
-static void give_up(struct smb_server *server, struct backend_request *req)
+void smb_conn_try(struct smb_server *server, struct backend_request *req)
 {
-	if (!req->known)
-		smb_turns_forgive(&server->turns, smb_pool_of(req));
-	complete_request(server, req, -EREMOTEIO);
+	/* whoever waits holds up who wants something else of its directory */
+	req->at_leisure = req->priority == BACKEND_DEMAND &&
+			  (smb_pool_starves(server->trial) ||
+			   (smb_turns_lost_many(&server->turns, SMB_TRIAL) &&
+			    !smb_pool_has_ready(server->trial)));
+	if (req->at_leisure)
+		complete_request(server, req, -EAGAIN);
+	else if (!smb_pool_submit(server->trial, req))
+		complete_request(server, req, -ECANCELED);
 }
 
-/* To where it is asked for again: `again`, or alone. */
-static void ask_again(struct smb_conn *conn, struct backend_request *req, bool alone, GQueue *again)
+/* To where it is asked for again: `again`, alone, or the trials if it was.  lone: it was. */
+static void ask_again(struct smb_conn *conn, struct backend_request *req, bool lone, GQueue *again)
 {
 	struct smb_server *server = conn->server;
-	unsigned count = smb_pool_stopped(conn->seat.pool) ? 0 : SUSPECT_ALONE;
+	/* with others it may be innocent, however often */
+	unsigned count = smb_pool_stopped(conn->seat.pool) ? 0
+			 : lone				   ? SUSPECT_ALONE
+							   : !req->breaks;
 
 	if (req == &conn->trying.witness)
 		complete_request(server, req, -ECANCELED);
 	else if (suspects_break(&server->suspects, req, count,
-				alone && conn->trying.proved[req->op]))
-		give_up(server, req);
+				is_trial(conn) && conn->trying.proved[req->op]))
+		complete_request(server, req, -EREMOTEIO);
 	else if (req->breaks < SUSPECT_ALONE || (req->op == BACKEND_READDIR && req->cookie))
 		g_queue_push_tail_link(again, &req->link);
-	else if (!smb_pool_submit(req->breaks > SUSPECT_ALONE ? server->trial : server->alone, req))
-		complete_request(server, req, -ECANCELED);
+	else
+		smb_conn_try(server, req);
 }
 
 /* A worker that does not even say that it waits. */
@@ -354,8 +357,7 @@ static bool is_hung(const struct smb_conn *conn)
 
 static void give_back(struct smb_conn *conn)
 {
-	/* a network that ends connections ends those of one request as well */
-	const bool alone = conn->n == 1 && is_alone(conn);
+	const bool lone = conn->n == 1;
 	struct under_way list[WIRE_SLOTS];
 	GQueue again = G_QUEUE_INIT;
 	unsigned n = 0;
@@ -367,11 +369,14 @@ static void give_back(struct smb_conn *conn)
 		forget_request(conn, i);
 	}
 	smb_pool_lost(conn->seat.pool);
-	if (conn->seat.pool->kind != SMB_TRIAL)
-		smb_pool_want(conn->server->alone);
+	smb_pool_want(conn->server->trial);
+	if (!is_trial(conn))
+		smb_pool_want(conn->server->demand);
+	if (conn->proves && conn->seat.pool->kind == SMB_DEMAND)
+		smb_turns_forgive(&conn->server->turns, SMB_DEMAND);
 	g_qsort_with_data(list, (gint)n, sizeof(list[0]), by_age, NULL);
 	for (unsigned i = 0; i < n; i++)
-		ask_again(conn, list[i].req, alone, &again);
+		ask_again(conn, list[i].req, lone, &again);
 	smb_pool_give_back(&conn->seat, &again);
 }
 
@@ -477,11 +482,11 @@ static void clear_kick(struct smb_conn *conn)
 		g_warning("%s: eventfd: %s", conn->server->url.text, g_strerror(errno));
 }
 
-/* There was nothing to try for a while, nor the rest of a listing. */
+/* There was nothing to ask for a while, nor the rest of a listing. */
 static bool is_idle(struct smb_conn *conn)
 {
-	conn->idle = is_alone(conn) && conn->ready && !conn->n && !smb_pool_has_work(&conn->seat) &&
-		     !smb_pool_wanted(conn->seat.pool) &&
+	conn->idle = conn->ready && !conn->n && !is_needed(conn) &&
+		     !smb_pool_has_work(&conn->seat) &&
 		     g_get_monotonic_time() - conn->heard > IDLE_MS * MS;
 	return conn->idle;
 }
@@ -493,7 +498,7 @@ static void serve_worker(struct smb_conn *conn)
 	conn->heard = g_get_monotonic_time();
 	while (!smb_pool_stopped(conn->seat.pool) && !is_hung(conn) && send_requests(conn) &&
 	       !is_idle(conn)) {
-		bool look = conn->n || !conn->ready || is_alone(conn);
+		bool look = conn->n || !conn->ready || conn->seat.spare;
 		int timeout = look ? (int)MIN(conn->stall_ms, 1000) : -1;
 
 		if (poll(fds, G_N_ELEMENTS(fds), timeout) < 0 && errno != EINTR)
@@ -576,7 +581,7 @@ static void put_off(struct smb_conn *conn)
 	struct smb_server *server = conn->server;
 	GQueue waiting = G_QUEUE_INIT;
 
-	if (!is_alone(conn) || smb_pool_has_ready(conn->seat.pool))
+	if (!is_trial(conn))
 		return;
 	if ((conn->proves && smb_turns_lost_many(&server->turns, conn->seat.pool->kind)) ||
 	    (smb_turns_refused(&server->turns) && smb_pool_has_ready(server->demand)))
@@ -593,8 +598,7 @@ static bool yields(struct smb_conn *conn)
 
 	return (kind == SMB_TRIAL || kind == SMB_OTHERS) && smb_pool_starves(server->demand) &&
 	       !smb_pool_has_ready(server->demand) &&
-	       !smb_turns_lost_many(&server->turns, SMB_DEMAND) &&
-	       !smb_turns_lost_many(&server->turns, SMB_ALONE);
+	       !smb_turns_lost_many(&server->turns, SMB_DEMAND);
 }
 
 static void *conn_main(void *arg)
@@ -603,8 +607,7 @@ static void *conn_main(void *arg)
 
 	thread_background(conn->seat.pool->kind == SMB_OTHERS);
 	while (!smb_pool_stopped(conn->seat.pool)) {
-		if (is_alone(conn) && !smb_pool_has_work(&conn->seat) &&
-		    !smb_pool_wanted(conn->seat.pool)) {
+		if (!is_needed(conn)) {
 			wait_for_kick(conn, -1);
 		} else if (yields(conn)) {
 			pause_for(conn, TURN_POLL_MS);
@@ -622,14 +625,15 @@ static void *conn_main(void *arg)
 	return NULL;
 }
 
-bool smb_conn_add(struct smb_pool *pool, struct smb_server *server)
+bool smb_conn_add(struct smb_pool *pool, struct smb_server *server, bool spare)
 {
 	struct smb_conn *conn = g_new0(struct smb_conn, 1);
 
 	conn->server = server;
 	conn->trying.suspects = &server->suspects;
 	conn->pause = PAUSE_MIN;
-	if (pool->kind < SMB_ALONE)
+	conn->seat.spare = spare;
+	if (pool->kind != SMB_TRIAL && !spare)
 		smb_turns_add(&server->turns);
 	if (smb_pool_join(pool, &conn->seat)) {
 		if (pthread_create(&conn->thread, NULL, conn_main, conn) == 0)

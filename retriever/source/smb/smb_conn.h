@@ -17,7 +17,7 @@ struct smb_server {
 	const struct smb_config *config; /* a copy */
 	struct backend_watch watch;
 	struct suspects suspects;
-	struct smb_pool *demand, *alone, *trial; /* the last two: where they are tried */
+	struct smb_pool *demand, *trial;
 	struct smb_turns turns;
 	atomic_bool lists_streams; /* of some object it did */
 	/* of the first connection, for open() */
@@ -32,9 +32,11 @@ struct smb_server {
 	int64_t clock; /* us: how far the server's was ahead then */
 };
 
-/* A connection of the pool, which connects at once, or in SMB_ALONE and SMB_TRIAL when there is
- * something to try. FALSE: no thread to be had. */
-bool smb_conn_add(struct smb_pool *pool, struct smb_server *server);
+/* A connection of the pool, which connects at once, in SMB_TRIAL when there is something to try, a
+ * spare when it is wanted (smb_pool_want()).  FALSE: no thread to be had. */
+bool smb_conn_add(struct smb_pool *pool, struct smb_server *server, bool spare);
+/* Asks for what ended connections alone, or completes it with -EAGAIN if that would take long. */
+void smb_conn_try(struct smb_server *server, struct backend_request *req);
 /* All of the pool's: they stop, their workers end, what is under way or waits is completed with
  * -ECANCELED.  Requests may still come, and are refused (smb_pool_submit()). */
 void smb_conns_end(struct smb_pool *pool, struct smb_server *server);

@@ -6,8 +6,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define TURNS	  8 /* trials, of which one is of the last */
-#define GROW	  8 /* answers until one more may be under way */
+#define TURNS	  8  /* trials, of which one is of the last */
+#define GROW	  32 /* answers until one more may be under way */
 #define WANTED_US (30 * G_TIME_SPAN_SECOND)
 
 void smb_pool_init(struct smb_pool *pool, enum smb_pool_kind kind, unsigned window)
@@ -125,48 +125,34 @@ bool smb_pool_submit(struct smb_pool *pool, struct backend_request *req)
 	return !stop;
 }
 
-bool smb_pool_submit_idle(struct smb_pool *pool, struct backend_request *req)
-{
-	struct smb_seat *seat;
-	bool idle;
-
-	pthread_mutex_lock(&pool->lock);
-	seat = sleeping_seat(pool);
-	idle = !pool->stop && seat && seat->ready && !seat->busy;
-	if (idle) {
-		g_queue_push_tail_link(&pool->queue[req->priority], &req->link);
-		seat->asleep = false;
-		wake_seat(seat);
-	}
-	pthread_mutex_unlock(&pool->lock);
-	return idle;
-}
-
 /* Lock held. */
 static unsigned fair_share(const struct smb_pool *pool)
 {
-	unsigned waiting = 0;
+	unsigned waiting = 0, n = 0;
 
 	for (unsigned i = 0; i < G_N_ELEMENTS(pool->queue); i++)
 		waiting += pool->queue[i].length;
-	return (waiting + pool->n - 1) / pool->n;
+	for (unsigned i = 0; i < pool->n; i++)
+		n += !pool->seats[i]->spare || pool->seats[i]->ready;
+	n = MAX(n, 1);
+	return (waiting + n - 1) / n;
 }
 
-/* Lock held.  What is asked alone takes long: there even the last have their turns, whoever asks
- * for the same object again and again. */
-static GList *next_request(struct smb_seat *seat)
+/* Lock held.  Trials take long: there even the last have their turns, whoever asks for the same
+ * object again and again. */
+static GQueue *next_queue(struct smb_seat *seat)
 {
 	const unsigned last = BACKEND_BACKGROUND;
 	struct smb_pool *pool = seat->pool;
-	bool upwards = pool->kind >= SMB_ALONE && seat->turns++ % TURNS == TURNS - 1;
+	bool upwards = pool->kind == SMB_TRIAL && seat->turns++ % TURNS == TURNS - 1;
 
 	if (seat->bound.head)
-		return g_queue_pop_head_link(&seat->bound);
+		return &seat->bound;
 	for (unsigned i = 0; i <= last; i++) {
 		GQueue *queue = &pool->queue[upwards ? last - i : i];
 
 		if (queue->head)
-			return g_queue_pop_head_link(queue);
+			return queue;
 	}
 	return NULL;
 }
@@ -187,40 +173,30 @@ unsigned smb_pool_width(struct smb_pool *pool)
 	return MIN(1 + atomic_load(&pool->answers) / GROW, pool->window);
 }
 
-void smb_pool_help(struct smb_seat *seat, struct smb_pool *pool, GQueue *out)
-{
-	GList *link;
-
-	pthread_mutex_lock(&pool->lock);
-	link = g_queue_pop_head_link(&pool->queue[BACKEND_DEMAND]);
-	pthread_mutex_unlock(&pool->lock);
-	if (!link)
-		return;
-	g_queue_push_tail_link(out, link);
-	pthread_mutex_lock(&seat->pool->lock);
-	seat->asleep = false;
-	pthread_mutex_unlock(&seat->pool->lock);
-}
-
 void smb_pool_take(struct smb_seat *seat, unsigned room, uint64_t bytes, GQueue *out)
 {
 	const unsigned busy = seat->pool->window - room;
 	const unsigned width = smb_pool_width(seat->pool);
 	uint64_t taken = 0;
 	unsigned share;
-	GList *link;
+	GQueue *queue;
+	bool alone = false;
 
 	pthread_mutex_lock(&seat->pool->lock);
 	room = MIN(room, width > busy ? width - busy : 0);
 	share = fair_share(seat->pool) + seat->bound.length;
-	while (out->length < MIN(share, room) && taken < bytes && (link = next_request(seat))) {
-		const struct backend_request *req = link->data;
+	while (out->length < MIN(share, room) && taken < bytes && !alone &&
+	       (queue = next_queue(seat))) {
+		const struct backend_request *req = queue->head->data;
 
+		alone = req->breaks;
+		if (alone && busy + out->length)
+			break;
 		if (req->op == BACKEND_READ)
 			taken += req->count;
-		g_queue_push_tail_link(out, link);
+		g_queue_push_tail_link(out, g_queue_pop_head_link(queue));
 	}
-	seat->asleep = out->length < room && taken < bytes;
+	seat->asleep = out->length < room && taken < bytes && !alone;
 	seat->busy = busy + out->length;
 	pthread_mutex_unlock(&seat->pool->lock);
 }
@@ -242,6 +218,7 @@ void smb_pool_ready(struct smb_seat *seat, bool ready)
 
 	pthread_mutex_lock(&pool->lock);
 	seat->ready = ready;
+	seat->asleep &= ready;
 	if (!ready && fair_share(pool))
 		wake_all(pool);
 	pthread_mutex_unlock(&pool->lock);

@@ -15,16 +15,15 @@
 
 #define SMB_POOL_MAX 16
 
-/* Of the last two each connection has one request at a time, so that nothing ends with another one.
- * SMB_ALONE: what was under way on a connection that ended is asked there, and for a while what a
- * client waits for.  SMB_TRIAL: what ended one of those, too, is tried there (suspects.h). */
-enum smb_pool_kind { SMB_DEMAND, SMB_OTHERS, SMB_ALONE, SMB_TRIAL, SMB_POOLS };
+/* SMB_TRIAL: its connection has one request at a time, which ended another one (suspects.h). */
+enum smb_pool_kind { SMB_DEMAND, SMB_OTHERS, SMB_TRIAL, SMB_POOLS };
 
 /* A connection's place in its pool. */
 struct smb_seat {
 	struct smb_pool *pool;
 	unsigned index;
-	int kick; /* eventfd: there is something to take, or the pool has stopped */
+	int kick;   /* eventfd: there is something to take, or the pool has stopped */
+	bool spare; /* connected only while smb_pool_wanted(); constant */
 	/* the pool's lock */
 	GQueue bound;
 	unsigned turns;
@@ -37,7 +36,7 @@ struct smb_pool {
 	pthread_mutex_t lock; /* guards what follows, but for the constants */
 	GQueue queue[BACKEND_BACKGROUND + 1];
 	bool stop;
-	gint64 wanted;		 /* connections without work, so long; monotonic us */
+	gint64 wanted;		 /* its spares, so long; monotonic us */
 	enum smb_pool_kind kind; /* constant; tells listings of one pool from those of another */
 	unsigned window;	 /* requests under way on one connection at most; constant */
 	atomic_uint answers;	 /* since a connection was lost */
@@ -61,16 +60,13 @@ void smb_pool_leave(struct smb_seat *seat);
 
 /* FALSE: the pool has stopped, and req stays the caller's. */
 bool smb_pool_submit(struct smb_pool *pool, struct backend_request *req);
-/* Likewise, where a connection can ask for it at once; FALSE: none can. */
-bool smb_pool_submit_idle(struct smb_pool *pool, struct backend_request *req);
 /*
  * Moves to out what this connection is to do, by the requests' links: `room` requests at most, and
  * no more when their READs come to `bytes`.  Nothing is under way where that is the whole window.
+ * What was under way when a connection ended (`breaks`) comes alone.
  * Where it could take more it is woken when there is more.
  */
 void smb_pool_take(struct smb_seat *seat, unsigned room, uint64_t bytes, GQueue *out);
-/* For a connection of another pool: moves to out one request that clients wait for, if there is. */
-void smb_pool_help(struct smb_seat *seat, struct smb_pool *pool, GQueue *out);
 /* A request was answered; a connection was lost with requests under way: what ended it may be asked
  * for again, or have its like behind it.  So at first only one is under way on each, then more. */
 void smb_pool_answered(struct smb_pool *pool);
@@ -81,7 +77,7 @@ unsigned smb_pool_width(struct smb_pool *pool);
 bool smb_pool_has_work(struct smb_seat *seat);
 /* Its connection is there, or not any more: then others take what it was woken for. */
 void smb_pool_ready(struct smb_seat *seat, bool ready);
-/* Its connections are to be ready though there is nothing to ask, for 30 s. */
+/* Its spares are to be connected, for 30 s. */
 void smb_pool_want(struct smb_pool *pool);
 bool smb_pool_wanted(struct smb_pool *pool);
 bool smb_pool_has_ready(struct smb_pool *pool);

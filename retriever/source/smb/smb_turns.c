@@ -3,7 +3,8 @@
 
 #include <stdatomic.h>
 
-#define LOSSES 16 /* or twice as many as there are connections */
+#define LOSSES	     16 /* or twice as many as there are connections */
+#define TRIAL_LOSSES 2
 
 static atomic_uint times[] = {
 	[SMB_STALL] = 30000, [SMB_REFUSED] = 60000, [SMB_TURN] = 2000,	 [SMB_LOSS] = 500,
@@ -43,7 +44,8 @@ static bool has_lost_many(const struct smb_turns *turns, enum smb_pool_kind kind
 {
 	gint64 free = MAX(LOSSES, 2 * turns->connections);
 
-	return turns->lost[kind] - now > (kind == SMB_TRIAL ? free / 2 : free) * smb_span(SMB_LOSS);
+	return turns->lost[kind] - now >
+	       (kind == SMB_TRIAL ? TRIAL_LOSSES : free) * smb_span(SMB_LOSS);
 }
 
 bool smb_turns_lost_many(struct smb_turns *turns, enum smb_pool_kind kind)
@@ -125,7 +127,5 @@ void smb_turns_forgive(struct smb_turns *turns, enum smb_pool_kind kind)
 {
 	pthread_mutex_lock(&turns->lock);
 	turns->lost[kind] -= smb_span(SMB_LOSS);
-	turns->lost[SMB_ALONE] -= smb_span(SMB_LOSS);
-	turns->lost[SMB_TRIAL] -= smb_span(SMB_LOSS);
 	pthread_mutex_unlock(&turns->lock);
 }

@@ -9,8 +9,7 @@
  *
  * Each log-on costs the server something, and a panic more.  So connections that are lost count,
  * for all of one pool together: LOSSES are made again at once, then one each SMB_LOSS.  Trials
- * (suspects.h) get half of that.  Those that were lost to an object that is given up now do not
- * count: there is an end to them.
+ * (suspects.h) have leisure: TRIAL_LOSSES.
  *
  * Any thread; nothing blocks.
  */
@@ -51,7 +50,7 @@ void smb_turns_ended(struct smb_turns *turns, enum smb_pool_kind kind, bool read
 bool smb_turns_refused(struct smb_turns *turns);
 /* Connections are made again one each SMB_LOSS only. */
 bool smb_turns_lost_many(struct smb_turns *turns, enum smb_pool_kind kind);
-/* The object is given up at which at most one was lost of `kind`, SMB_ALONE and SMB_TRIAL each. */
+/* One loss does not count: clients wait, and it was of use. */
 void smb_turns_forgive(struct smb_turns *turns, enum smb_pool_kind kind);
 
 /* For tests, in ms: silence after which a server is given up, for workers that start from now on;

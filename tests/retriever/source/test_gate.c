@@ -365,7 +365,7 @@ END_TEST
 
 #define LATER 1 /* as an offset: it is put off */
 
-static enum { OF_THE_OBJECT, GRACE, HERE } reason;
+static enum { OF_THE_OBJECT, GRACE, HERE, AT_LEISURE } reason;
 #define SENSELESS 2
 
 static atomic_int later; /* so many times, each */
@@ -376,6 +376,7 @@ static int put_off(struct fake_backend *fake, struct backend_request *req)
 		return atomic_fetch_sub(&later, 1) > 0 ? -EBADMSG : 0;
 	req->grace = reason == GRACE;
 	req->here = reason == HERE;
+	req->at_leisure = reason == AT_LEISURE;
 	if (req->offset != LATER || (int)req->attempts >= later)
 		return req->op != BACKEND_READDIR || (req->cookie == 5 && req->verf == 6)
 			       ? 0
@@ -523,6 +524,18 @@ START_TEST(patience_ends)
 }
 END_TEST
 
+START_TEST(what_takes_long_is_not_asked_again)
+{
+	struct gate *gate = open_offline(INT_MAX);
+
+	reason = AT_LEISURE;
+	ck_assert_uint_eq(attempts_of(gate, BACKEND_DEMAND, false), 0);
+	reason = OF_THE_OBJECT;
+	ck_assert_uint_eq(attempts_of(gate, BACKEND_BACKGROUND, false), GATE_PATIENCE);
+	end_offline(gate);
+}
+END_TEST
+
 /* Where that is not of the object, it waits whatever was in vain before. */
 START_TEST(patience_with_what_passes)
 {
@@ -604,6 +617,7 @@ int main(void)
 	tcase_add_test(tcase, what_is_put_off_is_asked_again);
 	tcase_add_test(tcase, what_is_put_off_can_be_withdrawn);
 	tcase_add_test(tcase, patience_ends);
+	tcase_add_test(tcase, what_takes_long_is_not_asked_again);
 	tcase_add_loop_test(tcase, patience_with_what_passes, 0, 2);
 	tcase_add_test(tcase, what_is_put_off_costs_nothing);
 	tcase_add_loop_test(tcase, senseless_replies, 1, 5);

@@ -7,7 +7,7 @@
 
 #define CONNECTIONS 3 /* of open_share() */
 #define WINDOW	    4 /* likewise */
-#define ALONE	    3 /* SMB_ALONE's */
+#define SPARES	    6
 
 /* Whatever a worker does first, its request is answered by the next. */
 static const char *const troubles[] = {"once-end",	  "once-crash",	       "once-hang",
@@ -56,6 +56,7 @@ START_TEST(what_makes_them_crash_later_is_given_up)
 	int ret = 0;
 
 	smb_set_time(SMB_HOLD, 0);
+	smb_set_time(SMB_LOSS, 1);
 	for (unsigned i = 0; i < 2; i++) {
 		do {
 			req.cookie = req.verf = 0;
@@ -166,22 +167,26 @@ START_TEST(log_ons_are_few)
 	struct backend_request req = {.op = BACKEND_GETATTR, .object = by_path("end")};
 	struct source_attr attr;
 	struct many *many;
+	unsigned given_up = 0, at_leisure = 0;
 
 	smb_set_time(SMB_LOSS, 60000);
 	smb_set_time(SMB_HOLD, 0);
 	backend->ops->close(backend);
 	backend = open_share("counted", NULL);
-	for (unsigned i = 0; i < 10;
-	     i++) /* the first time is of no account: that comes to an end */
-		ck_assert_int_eq(run(backend, &req), -EREMOTEIO);
-	ck_assert_int_le(count_log_ons(), CONNECTIONS + ALONE + 12);
+	ck_assert_int_eq(run(backend, &req), -EREMOTEIO);
+	ck_assert_int_le(count_log_ons(), CONNECTIONS + SPARES + 12);
 	many = submit_many("end", BACKEND_DEMAND);
 	for (unsigned i = 0; i < 20; i++)
 		ck_assert_int_eq(get_attr(backend, by_path("file"), &attr), 0);
 	gate_wait(&many->gate, MANY);
-	for (unsigned i = 0; i < MANY; i++)
-		ck_assert_int_eq(many->reqs[i].status, -EAGAIN);
-	ck_assert_int_le(count_log_ons(), CONNECTIONS + ALONE + 12);
+	for (unsigned i = 0; i < MANY; i++) {
+		given_up += many->reqs[i].status == -EREMOTEIO;
+		at_leisure += many->reqs[i].at_leisure;
+		ck_assert(many->reqs[i].status == -EAGAIN || many->reqs[i].status == -EREMOTEIO);
+	}
+	ck_assert_uint_le(given_up, 1); /* by the trial that was let in last */
+	ck_assert_uint_ge(at_leisure, MANY / 2);
+	ck_assert_int_le(count_log_ons(), CONNECTIONS + SPARES + 12);
 	g_free(many);
 }
 END_TEST
@@ -190,7 +195,7 @@ END_TEST
 START_TEST(what_was_given_up_is_left_alone)
 {
 	struct backend_request req = {.op = BACKEND_GETATTR, .object = by_path("end")};
-	const long all = CONNECTIONS + ALONE + 3; /* two are there again, and one was the trial's */
+	const long all = CONNECTIONS + SPARES + 4; /* one is there again; of the trials the third */
 
 	backend->ops->close(backend);
 	backend = open_share("counted", NULL);
@@ -205,7 +210,8 @@ START_TEST(what_was_given_up_is_left_alone)
 	ck_assert_int_eq(count_log_ons(), all);
 	backend_retry(backend);
 	ck_assert_int_eq(run(backend, &req), -EREMOTEIO);
-	ck_assert_int_eq(count_log_ons(), all + 1);
+	while (count_log_ons() < all + 1)
+		sched_yield();
 }
 END_TEST
 
@@ -322,11 +328,14 @@ START_TEST(a_password_that_is_changed)
 	struct timespec at[6];
 	struct source_attr attr;
 	struct many *many;
+	int ret;
 
 	smb_set_time(SMB_REFUSED, 400);
 	open_with_log_ons("changes");
 	many = submit_many("end-early", BACKEND_BACKGROUND);
-	ck_assert_int_eq(get_attr(backend, by_path("end-early"), &attr), 0);
+	while ((ret = get_attr(backend, by_path("end-early"), &attr)) == -EAGAIN)
+		sched_yield(); /* its trial is put off while others are connected */
+	ck_assert_int_eq(ret, 0);
 	gate_wait(&many->gate, MANY);
 	g_free(many);
 	log_ons(at, G_N_ELEMENTS(at));

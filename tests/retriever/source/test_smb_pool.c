@@ -140,42 +140,47 @@ START_TEST(after_a_loss_few_are_under_way)
 	expect_taken(0, 32, PLENTY, "0");
 	expect_taken(0, 31, PLENTY, "");
 	expect_taken(1, 32, PLENTY, "1");
-	for (unsigned i = 0; i < 8; i++)
+	for (unsigned i = 0; i < 32; i++)
 		smb_pool_answered(&pool);
 	expect_taken(0, 32, PLENTY, "2 3");
-	for (unsigned i = 0; i < 1000; i++)
+	for (unsigned i = 0; i < 2000; i++)
 		smb_pool_answered(&pool);
 	ck_assert_uint_eq(smb_pool_width(&pool), 32);
 }
 END_TEST
 
-/* A connection that asks one thing at a time takes what clients wait for elsewhere. */
-START_TEST(others_are_helped)
+/* So that it is plain what ends the next one. */
+START_TEST(what_was_under_way_then_comes_alone)
 {
-	struct smb_pool alone = {0};
-	struct smb_seat seat = {0};
-	GQueue out = G_QUEUE_INIT;
+	for (unsigned i = 1; i < 3; i++)
+		requests[i].breaks = 1;
+	submit(0, 6);
+	expect_taken(0, 32, PLENTY, "0");
+	expect_taken(1, 31, PLENTY, "");
+	expect_taken(1, 32, PLENTY, "1");
+	ck_assert(!seats[1].asleep);
+	expect_taken(0, 32, PLENTY, "2");
+	expect_taken(1, 32, PLENTY, "3 4");
+}
+END_TEST
 
-	smb_pool_init(&alone, SMB_ALONE, 1);
-	ck_assert(smb_pool_join(&alone, &seat));
-	smb_pool_take(&seat, 1, PLENTY, &out);
-	ck_assert(!smb_pool_submit_idle(&alone, &requests[9])); /* not connected */
-	smb_pool_ready(&seat, true);
-	ck_assert(smb_pool_submit_idle(&alone, &requests[9]));
-	ck_assert(!smb_pool_submit_idle(&alone, &requests[8]));
-	smb_pool_take(&seat, 1, PLENTY, &out);
-	ck_assert_ptr_eq(g_queue_pop_head_link(&out)->data, &requests[9]);
-	submit(0, 1);
-	ck_assert(!smb_pool_starves(&pool));
-	smb_pool_help(&seat, &pool, &out);
-	ck_assert_uint_eq(out.length, 0);
-	requests[1].priority = BACKEND_DEMAND;
-	submit(1, 2);
-	ck_assert(smb_pool_starves(&pool));
-	smb_pool_help(&seat, &pool, &out);
-	ck_assert_ptr_eq(g_queue_pop_head_link(&out)->data, &requests[1]);
-	smb_pool_leave(&seat);
-	smb_pool_clear(&alone);
+/* They take a part of what there is while they are connected, and are asked for nothing otherwise.
+ */
+START_TEST(spares_take_their_part)
+{
+	seats[1].spare = true;
+	expect_taken(1, 32, PLENTY, "");
+	smb_pool_ready(&seats[1], false);
+	submit(0, 4);
+	ck_assert(!was_woken(1));
+	expect_taken(0, 32, PLENTY, "0 1 2 3");
+	ck_assert(!smb_pool_wanted(&pool));
+	smb_pool_want(&pool);
+	ck_assert(smb_pool_wanted(&pool) && was_woken(1));
+	smb_pool_ready(&seats[1], true);
+	submit(4, 8);
+	expect_taken(0, 32, PLENTY, "4 5");
+	expect_taken(1, 32, PLENTY, "6");
 }
 END_TEST
 
@@ -276,7 +281,8 @@ int main(void)
 	tcase_add_test(tcase, who_sleeps_is_woken);
 	tcase_add_test(tcase, who_is_least_busy_is_woken);
 	tcase_add_test(tcase, after_a_loss_few_are_under_way);
-	tcase_add_test(tcase, others_are_helped);
+	tcase_add_test(tcase, what_was_under_way_then_comes_alone);
+	tcase_add_test(tcase, spares_take_their_part);
 	tcase_add_test(tcase, turns_in_trials);
 	tcase_add_test(tcase, who_has_no_work_is_woken);
 	tcase_add_test(tcase, listings_stay_where_they_are);
