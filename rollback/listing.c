@@ -398,9 +398,9 @@ static int take_unknown(struct tree *tree, struct node *dir, const struct old_na
 		return ret == -ENOENT ? 0 : ret;
 	/* over SMB no ctime tells that somebody renamed it there since the switch */
 	bool doubtful = old_has_descriptors(tree->old) && !replaced && !carried;
-	/* its only one: somebody gave it that name there */
+	/* its only one, or one of what no client changed since: somebody gave it that name there */
 	doubtful |= whose != node && whose->here && !whose->there && !S_ISDIR(node->old.st_mode) &&
-		    node->old.st_nlink == 1;
+		    (node->old.st_nlink == 1 || !whose->active);
 	if (rows_stays(tree, node->old.st_ino)) {
 		node->left = MAX(node->left, LEFT_UNSAID);
 	} else if (doubtful || !may_go(tree, dir, node, replaced)) {

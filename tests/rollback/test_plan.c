@@ -650,6 +650,25 @@ START_TEST(renamed_there_alone)
 }
 END_TEST
 
+/* One of several names of what is here, and was not changed since: while that was carried. */
+START_TEST(a_link_renamed_there)
+{
+	struct stat st;
+
+	trees_make("mkdir a b && echo x >a/x && find . -exec touch -hd 2001-02-03 {} +");
+	make("b/link", "ln a/x b/link");
+	go_back(0);
+	ck_assert_int_eq(stat("/mnt/old/b/link", &st), 0);
+	number("a/x", st.st_ino);
+	sh("mv /mnt/old/b/link /mnt/old/b/theirs");
+	make("b/new", "echo new >b/new");
+	for (unsigned i = 0; i < 2; i++) {
+		go_back(1);
+		sh("cd /mnt/old/b && test \"$(echo *)\" = 'new theirs'");
+	}
+}
+END_TEST
+
 /* What is to come into a directory that is not there any more stays where it was, and has a name.
  */
 START_TEST(moved_into_what_is_gone_there)
@@ -706,6 +725,7 @@ int main(void)
 	tcase_add_test(tcase, renamed_there);
 	tcase_add_test(tcase, a_number_given_again);
 	tcase_add_test(tcase, renamed_there_alone);
+	tcase_add_test(tcase, a_link_renamed_there);
 	tcase_add_test(tcase, moved_into_what_is_gone_there);
 	tcase_add_test(tcase, the_root);
 	tcase_add_test(tcase, planned);
