@@ -209,7 +209,8 @@ static void do_begin(struct request *request, const struct migrate_frame *frame,
 		return;
 	}
 	forget_failed(requests);
-	bracket = bracket_begin(request->object, frame->change, dir_fd, request_done, request);
+	bracket = bracket_begin(request->object, frame->change, frame->offset, frame->length,
+				dir_fd, request_done, request);
 	if (bracket)
 		g_hash_table_insert(requests->brackets, g_memdup2(&frame->id, sizeof frame->id),
 				    bracket);

@@ -2,7 +2,10 @@
 #include "bracket.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "durability.h"
@@ -15,7 +18,8 @@ struct bracket {
 	struct turn turn; /* the first member */
 	struct object *object;
 	enum migrate_change change;
-	bool nothing; /* the object is normal: there is nothing to keep right */
+	uint64_t offset, end; /* that is to be punched */
+	bool nothing;	      /* the object is normal: there is nothing to keep right */
 	bool placed;
 	unsigned lost_writes; /* of the file, when it was opened */
 	/* before its turn: doors are told of a placing, or room is made in the record; or that goes
@@ -91,6 +95,22 @@ static int expect_holes(struct object *object)
 	return ret;
 }
 
+/* What is missing is a hole: btrfs makes none there, and then neither moves times nor takes away
+ * the set-user-ID of whose is not the caller.  So there is a block of it first, also of the last
+ * one that is not all the file's. */
+static void take_block(const struct bracket *bracket)
+{
+	const struct object *object = bracket->object;
+	struct statfs fs;
+
+	if (bracket->change == MIGRATE_PUNCH && fstatfs(object->fd, &fs) == 0 &&
+	    fs.f_type == BTRFS_SUPER_MAGIC &&
+	    migrate_extents_overlap(&object->record.missing,
+				    bracket->offset - bracket->offset % (uint64_t)fs.f_bsize,
+				    bracket->end))
+		fallocate(object->fd, FALLOC_FL_KEEP_SIZE, (off_t)bracket->offset, 1);
+}
+
 static void prepared(void *waiting, int status);
 
 /* A client's write waits for room in the record before it is made: after that it could not be taken
@@ -111,6 +131,7 @@ static int open_bracket(struct turn *turn)
 		bracket->lost_writes = file_of(object)->lost_writes;
 	if (bracket->nothing)
 		return 0;
+	take_block(bracket);
 	ret = object->turns.brackets ? 0 : make_agree(object);
 	return ret || bracket->change != MIGRATE_PUNCH ? ret : expect_holes(object);
 }
@@ -187,14 +208,21 @@ static int prepare(struct bracket *bracket, int dir_fd)
 	return ret;
 }
 
-struct bracket *bracket_begin(struct object *object, enum migrate_change change, int dir_fd,
-			      object_done_fn done, void *arg)
+static uint64_t end_of(uint64_t offset, uint64_t length)
+{
+	return length > INT64_MAX - offset ? INT64_MAX : offset + length;
+}
+
+struct bracket *bracket_begin(struct object *object, enum migrate_change change, uint64_t offset,
+			      uint64_t length, int dir_fd, object_done_fn done, void *arg)
 {
 	struct bracket *bracket = g_slice_new0(struct bracket);
 	int ret;
 
 	bracket->object = object_ref(object);
 	bracket->change = change;
+	bracket->offset = offset;
+	bracket->end = end_of(offset, length);
 	bracket->turn.alone = change == MIGRATE_TRUNCATE;
 	bracket->turn.grows = change == MIGRATE_WRITE || change == MIGRATE_PUNCH;
 	bracket->turn.open = open_bracket;
@@ -217,7 +245,7 @@ static int note_change(struct bracket *bracket, uint64_t offset, uint64_t length
 	struct object *object = bracket->object;
 	struct migrate_record *rec = &object->record;
 	struct migrate_extents touched = MIGRATE_EXTENTS_INIT;
-	uint64_t end = length > INT64_MAX - offset ? INT64_MAX : offset + length;
+	uint64_t end = end_of(offset, length);
 	const struct timespec now[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_nsec = UTIME_NOW}};
 	struct stat st;
 	/* then the change may be lost, too (durability.h) */
@@ -245,7 +273,7 @@ static int note_change(struct bracket *bracket, uint64_t offset, uint64_t length
 	default:
 		break;
 	}
-	/* btrfs moves no times for a hole where there is one, as what is missing is */
+	/* there was no room for take_block() */
 	if (!ret && bracket->change == MIGRATE_PUNCH && touched.n &&
 	    migrate_ns(st.st_mtim) == migrate_record_mtime(rec) &&
 	    (futimens(object->fd, now) < 0 || fstat(object->fd, &st) < 0))

@@ -23,12 +23,13 @@ struct bracket;
 
 /*
  * Begins.  done is called once, when the bracket is open (status 0) or cannot be, maybe before
- * this returns.  An error that is known at once returns NULL (done was called).  PLACE: dir is the
+ * this returns.  An error that is known at once returns NULL (done was called).  offset and length
+ * are of a PUNCH, and anything else of other changes.  PLACE: dir is the
  * destination directory's descriptor, used before this returns.  fd is of object, used before this
  * returns.  Returns the bracket, owned by the caller until bracket_end() or bracket_abort().
  */
-struct bracket *bracket_begin(struct object *object, enum migrate_change change, int dir_fd,
-			      object_done_fn done, void *arg);
+struct bracket *bracket_begin(struct object *object, enum migrate_change change, uint64_t offset,
+			      uint64_t length, int dir_fd, object_done_fn done, void *arg);
 
 /* Ends an open bracket and frees it.  done: the record says so (durable: on stable storage). */
 void bracket_end(struct bracket *bracket, bool changed, bool durable, uint64_t offset,

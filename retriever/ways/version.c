@@ -18,7 +18,7 @@ static struct bracket *bracket_now(struct object *object)
 	struct bracket *bracket;
 
 	answers_init(&answers, 1);
-	bracket = bracket_begin(object, MIGRATE_TRUNCATE, -1, answers_take, &answers);
+	bracket = bracket_begin(object, MIGRATE_TRUNCATE, 0, 0, -1, answers_take, &answers);
 	answers_wait(&answers);
 	if (bracket && bracket_failed(bracket)) {
 		bracket_abort(bracket);

@@ -547,8 +547,24 @@ class Generator(SmbOperations):
 
     def make_space(self):
         about, size = self.about()
-        return about and {'op': 'space', **about, 'allocate': self.r.random() < 0.4,
-                          'offset': self.offset(size), 'length': self.length()}
+        op = about and {'op': 'space', **about, 'allocate': self.r.random() < 0.4,
+                        'offset': self.offset(size), 'length': self.length()}
+        return op and (op['allocate'] or self.may_punch(about.get('at'), op)) and op
+
+    def may_punch(self, path, op):
+        """btrfs moves no times where there is a hole already, which nobody knows of what is missing."""
+        if self.case['settings']['fs'] != 'btrfs':
+            return True
+        if path not in self.sizes:
+            return False
+        begin, end = op['offset'] & ~4095, op['offset'] + op['length']
+        fd = os.open(os.path.join(self.plain, path.encode('latin-1')), os.O_RDONLY | os.O_NOATIME)
+        try:
+            return os.lseek(fd, begin, os.SEEK_DATA) < end
+        except OSError:                         # there are none any more
+            return False
+        finally:
+            os.close(fd)
 
     def make_seek(self):
         about, size = self.about()

@@ -276,9 +276,12 @@ class SmbOperations:
         return [{'op': 'smb_size', **op, 'size': s, 'allocation': r.random() < 0.2} for s in sizes]
 
     def make_smb_zero(self):
-        op, size = self.smb_about()
-        return op and {'op': 'smb_zero', **op, 'offset': self.offset(size),
-                       'length': self.length()}
+        about, size = self.smb_about()
+        op = about and {'op': 'smb_zero', **about, 'offset': self.offset(size),
+                        'length': self.length()}
+        opened = about and self.smb_side.slots.get(about.get('slot'))
+        path = opened.path if opened else about and about.get('at', '')
+        return op and self.may_punch(next((p for p in self.sizes if p.lower() == path.lower()), path), op) and op
 
     def make_smb_sparse(self):
         op, _ = self.smb_about()

@@ -2,6 +2,7 @@
 #include "core_hook.h"
 
 #include <sched.h>
+#include <sys/fsuid.h>
 #include <sys/mount.h>
 
 #include "ways/bracket.h"
@@ -235,6 +236,18 @@ static void run_shell(char *command)
 	g_free(command);
 }
 
+static void start_on(const char *make, size_t size)
+{
+	ck_assert_int_eq(unshare(CLONE_NEWNS), 0);
+	ck_assert_int_eq(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+	core_make(&core);
+	run_shell(g_strdup_printf("cd %s && truncate -s 320M image && %s image && "
+				  "mount -o loop image %s",
+				  core.dir, make, core.root));
+	core_source_file(&core, "f", size, 1);
+	core_start(&core);
+}
+
 /* On each file system: over what is missing, what was written, and what was punched already;
  * through a restart, and through another mount once it is durable. */
 START_TEST(i7_holes_over_holes)
@@ -242,14 +255,7 @@ START_TEST(i7_holes_over_holes)
 	static const char *const makes[] = {"mkfs.ext4 -q -b 4096", "mkfs.xfs -q", "mkfs.btrfs -q"};
 	int fd;
 
-	ck_assert_int_eq(unshare(CLONE_NEWNS), 0);
-	ck_assert_int_eq(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
-	core_make(&core);
-	run_shell(g_strdup_printf("cd %s && truncate -s 320M image && %s image && "
-				  "mount -o loop image %s",
-				  core.dir, makes[_i], core.root));
-	core_source_file(&core, "f", SIZE, 1);
-	core_start(&core);
+	start_on(makes[_i], SIZE);
 	fd = find();
 	ck_assert_int_eq(core_write(&core, fd, 24576, 4096, 9, false), 0);
 	punch(fd, 4096, 8192);
@@ -277,6 +283,56 @@ START_TEST(i7_holes_over_holes)
 	ck_assert_int_eq(core_sync(&core, fd), 0);
 	ck_assert_int_eq(core_state(fd), MIGRATE_NORMAL);
 	expect_punched(fd);
+	close(fd);
+	core_disconnect(&core);
+	core_close(&core);
+	run_shell(g_strdup_printf("umount %s", core.root));
+	core_free(&core);
+}
+END_TEST
+
+static void punch_as(uid_t uid, int fd, uint64_t start, uint64_t length)
+{
+	const struct timespec old[2] = {{1200000001, 0}, {1200000001, 0}};
+	struct migrate_stub stub;
+	struct stat st;
+	uint64_t id;
+
+	ck_assert_int_eq(core_begin(&core, fd, -1, MIGRATE_ATTRIBUTES, 0, 0, &id), 0);
+	ck_assert_int_eq(fchown(fd, 12, 34), 0);
+	ck_assert_int_eq(fchmod(fd, 06777), 0);
+	ck_assert_int_eq(futimens(fd, old), 0);
+	ck_assert_int_eq(core_end(&core, id, true, false, 0, 0), 0);
+	ck_assert_int_eq(core_begin(&core, fd, -1, MIGRATE_PUNCH, start, length, &id), 0);
+	ck_assert_int_eq(setfsuid(uid), 0);
+	ck_assert_int_eq(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)start,
+				   (off_t)length),
+			 0);
+	setfsuid(0);
+	ck_assert_int_eq(core_end(&core, id, true, false, start, length), 0);
+	ck_assert_int_eq(migrate_stub_load(fd, &stub), 0);
+	ck_assert_int_gt(stub.mtime.tv_sec, old[0].tv_sec);
+	migrate_stub_clear(&stub);
+	ck_assert_int_eq(fstat(fd, &st), 0);
+	ck_assert_uint_eq(st.st_mode & 07777, uid ? 0777 : 06777);
+}
+
+/* Of what is missing, some, and behind the end, in its block: as where there are data. */
+START_TEST(i7_a_punched_hole_on_btrfs)
+{
+	int fd;
+
+	start_on("mkfs.btrfs -q", SIZE + 100);
+	fd = find();
+	punch_as(0, fd, 4096, 8192);
+	punch_as(99, fd, 16384, 8192);
+	punch_as(99, fd, SIZE + 100, 1000);
+	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
+	core_expect(fd, 0, 4096, 1);
+	core_expect_zeros(fd, 4096, 8192);
+	core_expect(fd, 12288, 4096, 1);
+	core_expect_zeros(fd, 16384, 8192);
+	core_expect(fd, 24576, SIZE + 100 - 24576, 1);
 	close(fd);
 	core_disconnect(&core);
 	core_close(&core);
@@ -686,6 +742,7 @@ int main(void)
 	tcase_add_test(tcase, i7_a_punched_hole_stays);
 	tcase_add_loop_test(tcase, i7_holes_over_holes, 0, 3);
 	tcase_add_test(tcase, i7_a_punched_hole_moves_mtime);
+	tcase_add_test(tcase, i7_a_punched_hole_on_btrfs);
 	tcase_add_test(tcase, i7_attributes_survive_the_drop);
 	tcase_add_test(tcase, i8_times_do_not_move);
 	tcase_add_test(tcase, i7_a_write_sets_the_time);
