@@ -154,6 +154,9 @@ class DoorLocal(Door):
         def call(out):
             with self.opened(fh) as fd:
                 try:
+                    if 'atime' in new or 'mtime' in new:        # as touch(1) does; the new mode may forbid it
+                        with contextlib.suppress(OSError):
+                            os.close(os.open(by_fd(fd), os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY))
                     with user(who):
                         self.set_all(fd, new)
                 finally:
@@ -169,9 +172,7 @@ class DoorLocal(Door):
             os.chown(path, new.get('uid', -1), new.get('gid', -1))
         if 'mode' in new:
             os.chmod(path, new['mode'])
-        if 'atime' in new or 'mtime' in new:        # as touch(1) does
-            with contextlib.suppress(OSError):
-                os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY))
+        if 'atime' in new or 'mtime' in new:
             set_times(path, new.get('atime'), new.get('mtime'))
 
     def readlink(self, fh, who):
