@@ -274,7 +274,7 @@ class Comparer:
             self.used['directory_size'] = self.used.get('directory_size', 0) + 1
         elif m.size != p.size:
             say('size', m.size, p.size)
-        if m.nlink != p.nlink and not self.names_to_come(m, p):
+        if m.nlink != p.nlink and not self.names_to_come(m, p, seen):
             say('nlink', m.nlink, p.nlink)
         if m.type == REG and not self.space_to_come(m_fh, m, p):
             say('used', m.used, p.used)
@@ -288,12 +288,16 @@ class Comparer:
             self.time('atime', m.atime, p.atime, say)
         seen.last = m, p
 
-    def names_to_come(self, m, p):
-        if getattr(m, 'type', None) == DIR:     # and MDCACHE may keep that
-            if not self.disk.of_source(p.fileid) or self.disk.finalized:
+    def names_to_come(self, m, p, seen=None):
+        if getattr(m, 'type', None) == DIR:
+            # MDCACHE may keep that
+            kept = seen and (not seen.last or m.nlink == seen.last[0].nlink)
+            if not self.disk.of_source(p.fileid):
                 return False
-            return (self.smb_source and m.nlink == 1 and self.exception('directories_to_come') or
-                    p.nlink == 1 and self.exception('links_of_directories'))
+            return (self.smb_source and m.nlink == 1 and not self.disk.finalized and
+                    self.exception('directories_to_come') or
+                    p.nlink == 1 and (kept or not self.disk.finalized) and
+                    self.exception('links_of_directories'))
         return (self.disk.of_source(p.fileid, several=True) and 1 <= m.nlink <= p.nlink + 1 and
                 self.exception('names_to_come'))
 

@@ -18,7 +18,7 @@ KINDS = {3: 'b', 4: 'c', 6: 's', 7: 'f'}
 
 
 def settings(r, door):
-    out = {'fs': r.choice(('ext4', 'ext4', 'xfs')), 'clients': r.choice((1, 2, 2, 3)),
+    out = {'fs': r.choice(('ext4', 'btrfs', 'xfs')), 'clients': r.choice((1, 2, 2, 3)),
            'minor': r.choice((0, 1, 2, 2, 2)) if door in ('nfs4', 'mixed') else 0,
            'attr_expiration': r.choice((None, None, 0)), 'dir_chunk': r.choice((None, None, 0)),
            'entries': r.choice((None, None, 20)), 'hold_ms': r.choice((500, 500, 50, 10)),
