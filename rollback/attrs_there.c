@@ -359,6 +359,19 @@ void attrs_note_given(const struct attrs *attrs, const char *name)
 	g_hash_table_add(*attrs->gave, g_strdup(name));
 }
 
+void attrs_note_to_give(const struct attrs *attrs)
+{
+	GHashTableIter iter;
+	gpointer name;
+
+	if (!attrs->xattrs)
+		return;
+	g_hash_table_iter_init(&iter, attrs->xattrs);
+	while (g_hash_table_iter_next(&iter, &name, NULL))
+		if (!is_acl(name) && strcmp(name, XATTR_NTACL) != 0)
+			attrs_note_given(attrs, name);
+}
+
 void attrs_times(const struct attrs *attrs, struct timespec times[2])
 {
 	const struct stat *old = attrs_old(attrs), *st = &attrs->st;

@@ -84,5 +84,8 @@ bool attrs_is_brought(GBytes *descriptor);
 bool attrs_holds_more(int fd, const struct attrs *attrs);
 /* It was given one of this name. */
 void attrs_note_given(const struct attrs *attrs, const char *name);
+/* As if it had been given all that can only be a client's: who is killed while he gives it cannot
+ * note it any more, and what a client removes then is known to have been here. */
+void attrs_note_to_give(const struct attrs *attrs);
 
 #endif

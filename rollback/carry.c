@@ -72,6 +72,35 @@ static void touch_directories(struct carry *carry)
 	}
 }
 
+static void add_names(struct carried_object *carried, const GPtrArray *places,
+		      const GPtrArray *besides)
+{
+	for (guint i = 0; i < places->len; i++) {
+		const struct place *place = places->pdata[i];
+
+		if (place->dir && place->dir->handle.type && *place->name &&
+		    place_find(besides, place->dir, place->name) < 0)
+			carried_add_name(carried, &place->dir->handle, place->name);
+	}
+}
+
+/* to_come: also those that it is to have, so that who finds it under another one knows that none of
+ * ours gave it that, not even one that was killed. */
+static void take_names(struct node *node, bool to_come)
+{
+	g_autoptr(GPtrArray) none = g_ptr_array_new();
+	struct carried_object *carried = &node->carried;
+	struct carried_object fresh = *carried;
+
+	fresh.names = NULL;
+	add_names(&fresh, node->at, none);
+	if (to_come)
+		add_names(&fresh, node->wanted, node->at);
+	carried->given = NULL;
+	carried_clear(carried);
+	*carried = fresh;
+}
+
 /*
  * What is about to be done to objects that are there.  What is replaced or removed as a whole is
  * known afterwards by its number, or is as it was now; of what is changed in place nothing can be
@@ -87,6 +116,8 @@ static bool note_intents(struct carry *carry)
 		const struct stat *old = &node->old;
 		bool replaced = !S_ISDIR(old->st_mode) && !is_kept(node);
 
+		if (node->todo)
+			take_names(node, true); /* what is made is noted when it is staged */
 		/* what nothing but times is given to in a conflict is one in later runs, too */
 		if (!node->there ||
 		    !(node->todo & ~(unsigned)(TODO_MAKE | (node->conflict ? TODO_TIMES : 0))))
@@ -112,23 +143,6 @@ static bool note_intents(struct carry *carry)
 	return commit(carry);
 }
 
-static void take_names(struct node *node)
-{
-	struct carried_object *carried = &node->carried;
-	struct carried_object fresh = *carried;
-
-	fresh.names = NULL;
-	for (guint i = 0; i < node->at->len; i++) {
-		const struct place *place = node->at->pdata[i];
-
-		if (place->dir && place->dir->handle.type && *place->name)
-			carried_add_name(&fresh, &place->dir->handle, place->name);
-	}
-	carried->given = NULL;
-	carried_clear(carried);
-	*carried = fresh;
-}
-
 /* Else it is another's by now, and not to be taken for ours. */
 static bool is_as_left(const struct node *node, const struct stat *st)
 {
@@ -151,7 +165,7 @@ static bool take_done(struct carry *carry, struct node *node)
 	if (node->there && node->at->len && !is_as_left(node, &st))
 		displace_conflict(carry->tree, node, carry->error);
 	if (node->there) {
-		take_names(node);
+		take_names(node, false);
 		carried->fileid = st.st_ino;
 		carried->staged = 0;
 		carried->size = node->conflict || node->theirs ? UINT64_MAX : (uint64_t)st.st_size;

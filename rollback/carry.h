@@ -11,9 +11,10 @@
  * OLD_STAGE, goes right before (displace.h).  Only what has several names there is written in
  * place. What is to go, goes last; times of directories after that.
  *
- * Before each of these steps carried.h has noted, durably, which inode it is about.  The next run
- * finds an object at the place that it left, at the one that it was going to, or in OLD_STAGE,
- * knows it by its number, and goes on from there.
+ * Before each of these steps carried.h has noted, durably, which inode it is about, the names that
+ * it has and is to have, and the attributes that it is to get.  The next run finds an object at the
+ * place that it left, at the one that it was going to, or in OLD_STAGE, knows it by its number, and
+ * goes on from there.
  *
  * Either server may lose its power, too.  What clients changed is durable here before any of it is
  * carried, and so is what they wrote since then before it is noted as carried: else a new server

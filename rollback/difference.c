@@ -140,18 +140,24 @@ static bool stub_knows(const struct tree *tree, const struct node *node)
 	return knows;
 }
 
+/* A Samba's time of change is that of modification. */
+static bool has_no_ctime(const struct tree *tree, const struct node *node)
+{
+	return old_has_descriptors(tree->old) &&
+	       migrate_ns(node->old.st_ctim) == migrate_ns(node->old.st_mtim);
+}
+
 /* What it has there is what is here, and nothing of it would be taken away if all were given that
- * is here.  A Samba's time of change is that of modification, and tells nothing of it. */
+ * is here. */
 static bool is_the_same(const struct tree *tree, const struct node *node)
 {
-	const bool smb = old_has_descriptors(tree->old);
-	const mode_t mode = smb ? S_IFMT : ~(mode_t)0;
+	const mode_t mode = old_has_descriptors(tree->old) ? S_IFMT : ~(mode_t)0;
 	const int64_t mtime = migrate_ns(node->old.st_mtim);
 
 	return node->here && (node->st.st_mode & mode) == (node->old.st_mode & mode) &&
 	       (S_ISDIR(node->st.st_mode) || node->st.st_size == node->old.st_size) &&
 	       migrate_ns(node->st.st_mtim) / 100 == mtime / 100 && /* SMB's steps */
-	       ((smb && migrate_ns(node->old.st_ctim) == mtime) || has_attributes(tree, node));
+	       (has_no_ctime(tree, node) || has_attributes(tree, node));
 }
 
 /* The latest that a time may have been which a server keeps so: many do in whole seconds, or in
@@ -165,6 +171,19 @@ bool difference_is_as_left(const struct tree *tree, const struct node *node)
 {
 	return node->was_carried ? is_as_carried(node)
 				 : last_of(node->old.st_ctim) <= tree->switched;
+}
+
+/* Where no ctime tells that it got the name before what is known of it, one of several may be of a
+ * gap. */
+bool difference_is_renamed(const struct tree *tree, const struct node *node)
+{
+	const struct carried_object *carried = &node->carried;
+	const bool untold = (node->was_carried && (carried->touching || !carried->ctime)) ||
+			    has_no_ctime(tree, node);
+
+	return node->strayed &&
+	       (!difference_is_as_left(tree, node) ||
+		(untold && (tree_has_one_name(node) || !(node->flags & JOURNAL_SCANNED))));
 }
 
 bool difference_by_others(const struct tree *tree, const struct node *node)

@@ -23,6 +23,8 @@ bool difference_is_none(const struct tree *tree, const struct node *node, const 
 int64_t difference_version(const struct node *node);
 /* Whether nobody touched it there, as far as its times tell. */
 bool difference_is_as_left(const struct tree *tree, const struct node *node);
+/* Whether somebody else gave it a name there that it never had here. */
+bool difference_is_renamed(const struct tree *tree, const struct node *node);
 /* Whether somebody else changed it there, and not to what is here. */
 bool difference_by_others(const struct tree *tree, const struct node *node);
 

@@ -384,6 +384,7 @@ static int take_unknown(struct tree *tree, struct node *dir, const struct old_na
 			node->was_carried = true;
 		}
 	}
+	const bool noted = !node->at->len || place_find(node->at, dir, name->name) >= 0;
 	/* or somebody else's, with the number of what was staged */
 	ret = carried && (!node->there || node->old.st_ino == name->fileid)
 		      ? tree_found(tree, node, dir, name->name)
@@ -394,6 +395,7 @@ static int take_unknown(struct tree *tree, struct node *dir, const struct old_na
 	}
 	if (!carried)
 		ret = tree_look(tree, node);
+	node->strayed |= carried && !noted && tree_has_one_name(node);
 	if (ret || !node->there)
 		return ret == -ENOENT ? 0 : ret;
 	/* over SMB no ctime tells that somebody renamed it there since the switch */
@@ -415,11 +417,31 @@ static int take_unknown(struct tree *tree, struct node *dir, const struct old_na
 	return 0;
 }
 
-/* None of ours gave it that name, not even one that was killed; clients may have in a gap. */
-static bool is_strayed(const struct node *node, const struct place *place)
+struct had_name {
+	const struct place *place;
+	bool had;
+};
+
+static bool take_had(void *arg, const struct journal_name *name)
 {
-	return place->dir->handle.type && place_find(node->wanted, place->dir, place->name) < 0 &&
-	       !node->carried.touching && node->belongs == BELONGS_HERE;
+	struct had_name *had = arg;
+
+	had->had = name->kind == JOURNAL_NAME_GONE && !strcmp(name->name, had->place->name) &&
+		   migrate_binding_equal(&name->parent, &had->place->dir->handle);
+	return !had->had;
+}
+
+/* Neither a client gave it that name nor a run of ours, not even one that was killed
+ * (note_intents()); clients may have in a gap. */
+static bool is_strayed(struct tree *tree, const struct node *node, const struct place *place)
+{
+	struct had_name had = {place, false};
+
+	if (!place->dir->handle.type || place_find(node->wanted, place->dir, place->name) >= 0 ||
+	    node->belongs != BELONGS_HERE)
+		return false;
+	journal_names(tree->journal, &node->handle, take_had, &had, NULL);
+	return !had.had;
 }
 
 /* By the first plan. */
@@ -466,7 +488,7 @@ static int compare(struct tree *tree, struct node *dir)
 		if (node)
 			ret = tree_found(tree, node, dir, name->name);
 		if (node && !ret && !known)
-			node->strayed |= is_strayed(node, &place);
+			node->strayed |= is_strayed(tree, node, &place);
 		if (node && ret != -ENOENT)
 			continue;
 		if (!present || here)

@@ -169,6 +169,11 @@ static int look_for(struct tree *tree, struct node *node)
 			lost.dir = place->dir;
 			lost.name = lost_name = g_strdup(place->name);
 		}
+		if (!ret && S_ISDIR(node->old.st_mode)) { /* it has no other */
+			g_ptr_array_remove_range(node->at, i + 1, node->at->len - i - 1);
+			g_ptr_array_remove_range(node->at, 0, i);
+			break;
+		}
 		if (ret == -ENOENT)
 			g_ptr_array_remove_index(node->at, i);
 		else

@@ -303,7 +303,7 @@ static void decide(struct tree *tree, struct node *node)
 	if (node->there || node->wanted->len)
 		forget_hidden(tree, node);
 	node->version = difference_version(node);
-	if (node->there && node->strayed && !difference_is_as_left(tree, node)) {
+	if (node->there && difference_is_renamed(tree, node)) {
 		tree_conflict(tree, node,
 			      "was given another name on the old server since the switch");
 		return;

@@ -537,8 +537,16 @@ bool steps_remember(struct carry *carry, struct node *node)
 	struct attrs attrs = {0};
 	GBytes *acls[2] = {NULL, NULL};
 
-	if (!ret && (ret = attrs_read_times(from, &attrs)) == -EAGAIN)
+	if (!ret && (ret = attrs_read(from, &attrs)) == -EAGAIN)
 		ret = 0; /* it is to come, and is marked by then */
+	if (!ret && node->todo & (TODO_DATA | TODO_META)) {
+		struct attrs_base base;
+
+		tree_base(carry->tree, node, false, &base);
+		attrs.base = &base;
+		attrs.gave = &node->carried.given;
+		attrs_note_to_give(&attrs);
+	}
 	/* without its ACLs nothing is noted: they would count as none */
 	if (!ret && path && (attrs.left.what || !(carry->tree->told & TOLD_KNOWN))) {
 		ret = read_acls(carry, path, acls);
@@ -547,6 +555,7 @@ bool steps_remember(struct carry *carry, struct node *node)
 				       node->todo & (TODO_DATA | TODO_META));
 	}
 	free_acls(acls);
+	attrs_clear(&attrs);
 	if (from >= 0)
 		close(from);
 	if (ret == -ESTALE) /* gone here meanwhile */

@@ -363,13 +363,15 @@ static void resolve_names(struct tree *tree, struct node *node, const struct jou
 {
 	struct names names = {node, g_array_new(FALSE, FALSE, sizeof(struct journal_name))};
 
-	for (guint i = 0; node->carried.names && i < node->carried.names->len; i++) {
-		const struct carried_name *name =
-			&g_array_index(node->carried.names, struct carried_name, i);
+	/* what is not there has none, whatever it was to have */
+	const GArray *known = node->was_carried ? node->carried.names : NULL;
+
+	for (guint i = 0; known && i < known->len; i++) {
+		const struct carried_name *name = &g_array_index(known, struct carried_name, i);
 
 		place_add(node->at, tree_node(tree, &name->parent), name->name);
 	}
-	if (!node->carried.names && row)
+	if (!known && row)
 		journal_names(tree->journal, &node->handle, take_name, &names, NULL);
 	for (guint i = 0; i < names.gone->len && !node->made; i++) {
 		const struct journal_name *name =
@@ -379,8 +381,7 @@ static void resolve_names(struct tree *tree, struct node *node, const struct jou
 	}
 	g_array_unref(names.gone);
 	/* a directory that was made is found by who lists the one that it is in, but in a window */
-	if (fd < 0 || (node->was_carried && node->carried.names) ||
-	    (node->made && !(tree->window && S_ISDIR(node->st.st_mode))))
+	if (fd < 0 || known || (node->made && !(tree->window && S_ISDIR(node->st.st_mode))))
 		return;
 	if (!S_ISDIR(node->st.st_mode) && row)
 		find_by_hint(tree, node, row);

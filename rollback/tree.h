@@ -212,6 +212,12 @@ static inline bool tree_is_dir(const struct node *node)
 	return S_ISDIR(node->here ? node->st.st_mode : node->old.st_mode);
 }
 
+/* On the old server. */
+static inline bool tree_has_one_name(const struct node *node)
+{
+	return S_ISDIR(node->old.st_mode) || node->old.st_nlink == 1;
+}
+
 /* The one that it is in, or is to be in; NULL: none. */
 static inline const struct node *tree_directory(const struct node *node)
 {

@@ -145,8 +145,7 @@ class Back:
         self.watch()
         if self.follower:
             self.follower.stop(self.random.choice((signal.SIGKILL, signal.SIGTERM)))
-        theirs = self.others and others.Others(self.sequence.source, self.same, self.sequence.case['seed'], 0.15,
-                                              self.kills)
+        theirs = self.others and others.Others(self.sequence.source, self.same, self.sequence.case['seed'], 0.15)
         with theirs if self.others == 'meanwhile' else contextlib.nullcontext():
             for _ in range(self.random.randrange(4) if self.kills else 0):
                 self.kill()

@@ -43,16 +43,14 @@ def same(root, copy):
 
 class Others(otherwriter.OtherWriter):
     """root: of the old tree; same: an inode number there, and that of the object in the plain copy; share:
-    of all names, what he changes before the block, and in it; kills: a run that comes after one that was
-    killed cannot tell who renamed something."""
+    of all names, what he changes before the block, and in it."""
 
-    def __init__(self, root, same, seed, share, kills=False):
+    def __init__(self, root, same, seed, share):
         r = random.Random(f'others {seed}')
         self.root, self.aside, self.same = os.fsencode(root), os.fsencode(root) + b'.aside', same
         self.before = names_of(root)
         names = sorted(set().union(*self.before.values()) - {b'.'})
         early = r.sample(names, int(len(names) * share))
-        self.kills = kills
         super().__init__(r.sample(names, len(early)), lambda *what: self.change(MEANWHILE, *what), r.random())
         self.places, self.inodes = set(), set()         # (directory, name), objects: that he changed
         self.named, self.owned = {}, set()              # such a place: what he put there; what he gave away
@@ -175,7 +173,7 @@ class Others(otherwriter.OtherWriter):
                    not path.startswith(STAGE)]
         lost = self.lost(self.root)
         lost += [at(*place) for place, inode in self.named.items()
-                 if not self.kills and not at(*place) & after.get(inode, set()) and not are_near(at(*place) | names(inode), listed)]
+                 if not at(*place) & after.get(inode, set()) and not are_near(at(*place) | names(inode), listed)]
         for inode in self.owned:
             there = [os.lstat(os.path.join(self.root, name)) for name in after.get(inode, ())]
             if any(st.st_uid != OWNER for st in there) and not are_near(names(inode), listed):

@@ -189,6 +189,38 @@ static void as_it_was(void)
 	   "diff /mnt/before /mnt/after");
 }
 
+/* What had no room here, until a client gave it one of that name. */
+static void set_what_was_left_out(void)
+{
+	tree_mount = ON_EXT4;
+	trees_make("mkdir d && echo 1 >1 && echo 2 >2 && setfattr -n user.left -v was 1 2 d && "
+		   "find . -exec touch -hd 2001-02-03T04:05:06.789 {} +");
+	sh("cd " NEW_TREE " && for n in 1 2 d; do setfattr -x user.left $n; done");
+	for (unsigned i = 0; i < 3; i++) {
+		static const char *const paths[] = {"1", "2", "d"};
+		struct left_out left = {0};
+
+		left_out_add(&left, "user.left");
+		mark(paths[i], left);
+		g_autofree char *set =
+			g_strdup_printf("setfattr -n user.left -v mine %s", paths[i]);
+		change(paths[i], JOURNAL_META, set);
+	}
+	change("2", JOURNAL_DATA, "echo more >>2");
+}
+
+static void remove_what_was_left_out(void)
+{
+	change("1", JOURNAL_META, "setfattr -x user.left 1");
+	change("2", JOURNAL_META, "setfattr -x user.left 2");
+	change("d", JOURNAL_META, "setfattr -x user.left d");
+}
+
+static void none_is_mine(void)
+{
+	sh("cd " OLD_TREE " && ! getfattr -dn user.left 1 2 d 2>&1 | grep mine");
+}
+
 static void (*check)(void) = same_trees;
 
 /* In a process of its own, for its mounts.  Whether the step was reached. */
@@ -280,6 +312,83 @@ START_TEST(i12_given_back_what_never_came)
 }
 END_TEST
 
+/* ---- somebody renames there what a killed run had to do with ----------------------------------
+ */
+
+#define MINE   "for d in a b; do for n in $d/[!t]*; do "
+#define THEIRS "(cd " OLD_TREE " && ls -1id [ab]/theirs-* | sort)"
+
+static void change_what_is_renamed(void)
+{
+	trees_make(
+		"mkdir -p a/dir a/gone/in b/old && for i in 1 2 3 4 5 6; do echo $i >a/$i; done && "
+		"ln a/6 b/link && find . -exec touch -hd 2001-02-03T04:05:06.789 {} +");
+	change("a/1", JOURNAL_META, "chmod 600 a/1");
+	change("a/2", JOURNAL_DATA, "echo more >>a/2");
+	move("a/3", "b/3");
+	take_away("a/4");
+	make("a/new", "echo new >a/new");
+	make("b/made", "mkdir b/made");
+	change("a/6", JOURNAL_DATA, "echo more >>a/6");
+	move("a/dir", "b/dir");
+	take_away("a/gone/in");
+	take_away("a/gone");
+}
+
+/* Every name of his is there, of what he gave it to, and has a line. */
+static void renamed_after(unsigned number)
+{
+	struct way way;
+
+	change_what_is_renamed();
+	ck_assert_int_eq(go_to_step(number), number ? SIGKILL : 0);
+	shared->first = shared->steps;
+	sh("cd " OLD_TREE " && " MINE
+	   "test ! -e $n || mv $n $d/theirs-${n#*/} || exit; done; done && " THEIRS
+	   " >/mnt/theirs");
+	make("a/later", "echo later >a/later"); /* so that both are compared */
+	make("b/later", "echo later >b/later");
+	for (unsigned i = 0; i < 2; i++) {
+		trees_commit();
+		journal_store_close(journal);
+		way_open(&way);
+		way_go(&way);
+		ck_assert_uint_gt(way.tree->conflicts->len, 0);
+		way_close(&way);
+		open_store();
+		sh(THEIRS " | diff /mnt/theirs - && cd " OLD_TREE
+			  " && test -e a/later -a -e b/later");
+	}
+}
+
+START_TEST(i12_renamed_there_after_a_kill)
+{
+	unsigned steps = 1;
+
+	share_steps();
+	for (unsigned i = 0; i <= steps; i += i ? 2 : 1) {
+		pid_t pid;
+
+		start(&pid);
+		if (!pid) {
+			renamed_after(i);
+			exit(0);
+		}
+		const int status = end_of(pid);
+		ck_assert_msg(status == 0, "killed after step %u of %u", i, steps);
+		steps = i ? steps : shared->first;
+	}
+	ck_assert_uint_ge(steps, 10);
+}
+END_TEST
+
+START_TEST(i12_taken_away_what_never_came)
+{
+	check = none_is_mine;
+	end_at_steps(2, set_what_was_left_out, remove_what_was_left_out);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("steps");
@@ -294,6 +403,8 @@ int main(void)
 	tcase_add_test(tcase, i12_number_given_again);
 	tcase_add_test(tcase, i12_one_of_two_names);
 	tcase_add_test(tcase, i12_given_back_what_never_came);
+	tcase_add_test(tcase, i12_taken_away_what_never_came);
+	tcase_add_test(tcase, i12_renamed_there_after_a_kill);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }
