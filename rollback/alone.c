@@ -3,13 +3,13 @@
 
 void alone_unread(struct tree *tree, struct node *dir, int ret)
 {
-	g_autofree char *text = g_strdup_printf(
-		"cannot be read here, so that what is in it is not carried: %s", g_strerror(-ret));
-
 	tree->unread = true;
+	dir->unseen = ret;
 	dir->left = LEFT_LATER;
 	dir->compared = false;
 	g_clear_pointer(&dir->names, g_hash_table_unref);
+	if (!dir->active)
+		tree_activate(tree, dir);
 	for (guint i = 0; i < tree->active->len; i++) {
 		struct node *node = tree->active->pdata[i];
 
@@ -17,11 +17,10 @@ void alone_unread(struct tree *tree, struct node *dir, int ret)
 			if (((struct place *)node->wanted->pdata[j - 1])->dir == dir)
 				g_ptr_array_remove_index(node->wanted, j - 1);
 	}
-	tree_conflict(tree, dir, text);
 }
 
 /* A directory could not be read: it may have names there. */
-static bool may_be_unread(const struct node *node)
+static bool may_be_unread(const struct tree *tree, const struct node *node)
 {
 	const guint names = S_ISDIR(node->st.st_mode) ? 1 : (guint)node->st.st_nlink;
 	guint known = node->wanted->len;
@@ -29,19 +28,31 @@ static bool may_be_unread(const struct node *node)
 	for (guint i = 0; i < node->at->len; i++) {
 		const struct place *place = node->at->pdata[i];
 
-		if (place->dir && place->dir->left == LEFT_LATER)
+		if (place->dir && place->dir->left == LEFT_LATER &&
+		    (node->flags & JOURNAL_SCANNED || !tree_is_named(tree, node, place)))
 			return true;
 		known += !tree_drops(node, place);
 	}
 	return known < names || (node->flags & JOURNAL_GONE && !node->wanted->len);
 }
 
-void alone_leave_unknown(const struct tree *tree)
+static void tell(struct tree *tree, struct node *node)
+{
+	g_autofree char *text =
+		g_strdup_printf("cannot be read here, so that what is in it is not carried: %s",
+				g_strerror(-node->unseen));
+
+	tree_conflict(tree, node, text);
+}
+
+void alone_leave_unknown(struct tree *tree)
 {
 	for (guint i = 0; i < tree->active->len && tree->unread; i++) {
 		struct node *node = tree->active->pdata[i];
 
-		if (node->here && node != tree->root && may_be_unread(node))
+		if (node->unseen)
+			tell(tree, node);
+		if (node->here && node != tree->root && may_be_unread(tree, node))
 			node->left = LEFT_LATER;
 	}
 }

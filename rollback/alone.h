@@ -8,10 +8,12 @@
 
 #include "tree.h"
 
-/* A directory here cannot be read (ret: -errno): it is not compared, and is a line. */
+/* An object here cannot be looked at, or a directory not be read (ret: -errno): it is not compared,
+ * and is a line. */
 void alone_unread(struct tree *tree, struct node *dir, int ret);
-/* After the places at the switch are known: leaves each node that may have a name in such a one. */
-void alone_leave_unknown(const struct tree *tree);
+/* After the places at the switch are known: tells of these, and leaves each node that may have a
+ * name in one. */
+void alone_leave_unknown(struct tree *tree);
 /* A directory cannot be read there: leaves the nodes that are to get a name in it. */
 void alone_leave_names(const struct tree *tree, const struct node *dir);
 /* Nobody looked for it, as a directory above it could not be looked at there. */

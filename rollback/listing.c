@@ -168,8 +168,10 @@ static void search_from(struct search *search, const struct migrate_binding *top
 		search->here = *handle;
 		if (fd >= 0)
 			fd = each_name(fd, look_for, search);
-		if (fd < 0 && fd != -ESTALE && fd != -ENOENT)
+		if (fd < 0 && fd != -ESTALE && fd != -ENOENT) {
 			search->complete = false;
+			alone_unread(search->tree, tree_node(search->tree, handle), fd);
+		}
 	}
 }
 

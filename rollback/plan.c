@@ -29,6 +29,8 @@ static bool list_here(struct tree *tree, GError **error)
 
 		if (tree_stops(tree, error))
 			return false;
+		if (node->unseen)
+			alone_unread(tree, node, node->unseen);
 		if (node->here && tree_is_doubted(node))
 			tree_doubt(node);
 		if (!node->here || !S_ISDIR(node->st.st_mode) ||

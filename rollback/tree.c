@@ -336,16 +336,45 @@ static void find_directory(struct tree *tree, struct node *node, int fd)
 		close(up);
 }
 
-bool tree_is_named(const struct tree *tree, const struct node *node, const struct place *place)
+static bool is_gone(int ret)
+{
+	return ret == -ENOENT || ret == -ENOTDIR || ret == -ESTALE;
+}
+
+/* Whether it has the name; or -errno: that cannot be seen. */
+static int has_name(const struct tree *tree, const struct node *node, const struct place *place)
 {
 	int fd = tree_open_node(tree, place->dir, O_PATH | O_DIRECTORY);
 	struct migrate_binding found;
-	bool named = fd >= 0 && !migrate_binding_get(fd, place->name, &found) &&
-		     migrate_binding_equal(&found, &node->handle);
+	int ret = fd < 0 ? fd : migrate_binding_get(fd, place->name, &found);
 
 	if (fd >= 0)
 		close(fd);
-	return named;
+	return !ret ? migrate_binding_equal(&found, &node->handle) : is_gone(ret) ? 0 : ret;
+}
+
+bool tree_is_named(const struct tree *tree, const struct node *node, const struct place *place)
+{
+	return has_name(tree, node, place) > 0;
+}
+
+/* It could not be opened.  An inode that cannot be read is told like one that is gone; then its
+ * name tells. */
+static void take_unseen(struct tree *tree, struct node *node, const struct journal_row *row,
+			int ret)
+{
+	const bool named = row->parent.len && !(row->flags & JOURNAL_GONE);
+	const struct place place = {named ? tree_node(tree, &row->parent) : NULL, (char *)row->name,
+				    false};
+
+	if (is_gone(ret))
+		ret = named ? MIN(has_name(tree, node, &place), 0) : 0;
+	node->unseen = ret;
+	if (!ret || !named)
+		return;
+	place_add(node->wanted, place.dir, place.name);
+	if (!node->at->len && tree_was_named(node, place.dir, place.name))
+		tree_guess(node, place.dir, place.name);
 }
 
 /* The name that the journal saw last, if it still is one. */
@@ -482,6 +511,8 @@ static void resolve(struct tree *tree, struct node *node)
 		       ((has_row && node->carried.generation != node->generation) ||
 			node->carried.touching);
 	resolve_names(tree, node, has_row ? &row : NULL, node->here ? fd : -1);
+	if (fd < 0 && has_row)
+		take_unseen(tree, node, &row, fd);
 	if (fd >= 0)
 		close(fd);
 }

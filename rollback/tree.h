@@ -76,6 +76,7 @@ struct node {
 	bool made_guessed, guessed;
 	/* the new server */
 	enum here here;
+	int unseen; /* why it cannot be looked at, and is not known to be gone: -errno; or 0 */
 	enum belongs belongs;
 	struct stat st;
 	GPtrArray *wanted;     /* of struct place: its names in compared directories */

@@ -53,6 +53,35 @@ int __wrap_attrs_give(int fd, const struct attrs *attrs, const struct volume_con
 	return fails ? given_failure : ret;
 }
 
+/* Objects that cannot be looked at here: to open one fails so, and so does to ask for it by name.
+ */
+static struct migrate_binding unseen[3];
+static int unseen_failure, unseen_by_name;
+
+static bool is_unseen(const struct migrate_binding *handle)
+{
+	for (unsigned i = 0; i < G_N_ELEMENTS(unseen) && unseen_failure; i++)
+		if (migrate_binding_equal(&unseen[i], handle))
+			return true;
+	return false;
+}
+
+int __real_migrate_binding_open(int fd, const struct migrate_binding *handle, int flags);
+int __wrap_migrate_binding_open(int fd, const struct migrate_binding *handle, int flags);
+int __wrap_migrate_binding_open(int fd, const struct migrate_binding *handle, int flags)
+{
+	return is_unseen(handle) ? unseen_failure : __real_migrate_binding_open(fd, handle, flags);
+}
+
+int __real_migrate_binding_get(int dir, const char *name, struct migrate_binding *handle);
+int __wrap_migrate_binding_get(int dir, const char *name, struct migrate_binding *handle);
+int __wrap_migrate_binding_get(int dir, const char *name, struct migrate_binding *handle)
+{
+	int ret = __real_migrate_binding_get(dir, name, handle);
+
+	return !ret && name && is_unseen(handle) ? unseen_by_name : ret;
+}
+
 /* The text of the path's line; "": there is none. */
 static char *line_of(const struct way *way, const char *path)
 {
@@ -202,6 +231,49 @@ START_TEST(unreadable_here)
 		   "d/new");
 	}
 	sh("setfattr -x security.migrate " NEW_TREE "/d");
+	go_back(0);
+	same_trees();
+}
+END_TEST
+
+/* It is not taken for what is gone, though a damaged inode is told so. */
+START_TEST(i12_unseen_here)
+{
+	const bool damaged = _i % 2;
+	struct way way;
+
+	rows_window = _i / 2 ? 1 : rows_window;
+	trees_make(FILL);
+	change("a/3", JOURNAL_DATA, "echo new >a/3");
+	go_back(0);
+	change("a/2", JOURNAL_DATA, "echo newer >a/2");
+	change("a/3", JOURNAL_DATA, "echo newer >a/3");
+	change("a/4", JOURNAL_DATA, "echo newer >a/4");
+	take_away("a/5");
+	if (!damaged) {
+		make("e/new", "echo new >e/new");
+		take_away("e/empty");
+		unseen[2] = handle_of("e");
+	}
+	unseen[0] = handle_of("a/3");
+	unseen[1] = handle_of("a/4");
+	unseen_failure = damaged ? -ESTALE : -EACCES;
+	unseen_by_name = damaged ? -EBADMSG : 0;
+	for (unsigned i = 0; i < 2; i++) {
+		trees_commit();
+		journal_store_close(journal);
+		way_open(&way);
+		way_go(&way);
+		g_autofree char *one = line_of(&way, "a/3"), *other = line_of(&way, "a/4");
+		ck_assert(strstr(one, "cannot be read here") &&
+			  strstr(other, "cannot be read here"));
+		ck_assert_uint_eq(way.tree->conflicts->len, damaged ? 2 : 3);
+		way_close(&way);
+		open_store();
+		sh("cd " OLD_TREE " && grep -q newer a/2 && grep -q new a/3 && grep -q old4 a/4 && "
+		   "test ! -e a/5 -a -e e/empty");
+	}
+	unseen_failure = 0;
 	go_back(0);
 	same_trees();
 }
@@ -501,6 +573,7 @@ int main(void)
 	tcase_add_test(tcase, made_deep);
 	tcase_add_test(tcase, changed_deep);
 	tcase_add_loop_test(tcase, unreadable_here, 0, 2); /* the second in windows */
+	tcase_add_loop_test(tcase, i12_unseen_here, 0, 4); /* the last two in windows */
 	tcase_add_test(tcase, unreadable_here_since_a_gap);
 	tcase_add_loop_test(tcase, unreadable_there, 0, 2); /* the second in windows */
 	tcase_add_test(tcase, unreadable_where_a_name_may_be);
