@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * By SMB: each step opens an object by its path, does one thing to it and closes it.  Objects are
- * known by the server's file numbers, as to the retriever; a symbolic link in a path is the
- * server's to follow within its share.
+ * By SMB: each step opens an object by its path, does one thing to it and closes it; a file that is
+ * written in place is held until it has its attributes, too.  Objects are known by the server's
+ * file numbers, as to the retriever; a symbolic link in a path is the server's to follow within its
+ * share.
  */
 #include "old.h"
 
@@ -35,7 +36,8 @@ struct smb_old {
 struct smb_file {
 	struct old_file file;
 	char *path;
-	bool written;
+	bool written, held;
+	struct stat looked; /* st_ino 0: it was not */
 	uint32_t had; /* attributes, which come back unless others are given; 0: it has them */
 };
 
@@ -474,7 +476,11 @@ static int smb_create(struct old *old, const char *path, struct old_file **file)
 
 static int smb_stat_file(struct old_file *file, struct stat *st)
 {
-	return smb_stat(file->old, file_of(file)->path, st);
+	int ret = smb_stat(file->old, file_of(file)->path, st);
+
+	if (!ret)
+		file_of(file)->looked = *st;
+	return ret;
 }
 
 static void smb_close_file(struct old_file *file)
@@ -483,6 +489,8 @@ static void smb_close_file(struct old_file *file)
 
 	if (opened->had)
 		smb_set_basic(call_of(file->old), opened->path, 0, 0, 0, opened->had);
+	if (opened->held)
+		smb_leave(call_of(file->old), opened->path);
 	g_free(opened->path);
 	g_free(opened);
 }
@@ -495,23 +503,43 @@ static int set_size(struct old_file *file, uint64_t size)
 					 .kind = WIRE_SET,
 					 .type = INFO_FILE,
 					 .class = END_OF_FILE,
-					 .len = 8,
-					 .alone = true};
+					 .len = 8};
 	g_autoptr(GByteArray) data = g_byte_array_new();
 
 	smb_put(data, size, 8);
 	return smb_do(call_of(file->old), file_of(file)->path, "", &what, data->data);
 }
 
+/* Not before it was looked at: the time of change moves.  From here on nobody else writes to it;
+ * who did since it was looked at is found out. */
+static int hold(struct old_file *file)
+{
+	struct smb_file *opened = file_of(file);
+	const struct stat *looked = &opened->looked;
+	int ret = smb_make_writable(call_of(file->old), opened->path, &opened->had);
+	struct stat st;
+
+	if (ret && ret != -EACCES)
+		return ret;
+	if (old_is_stage(file->old, opened->path))
+		return 0;
+	ret = smb_hold(call_of(file->old), opened->path);
+	opened->held = !ret;
+	if (!ret)
+		ret = smb_stat(file->old, opened->path, &st);
+	if (!ret && looked->st_ino &&
+	    (st.st_ino != looked->st_ino || st.st_size != looked->st_size ||
+	     migrate_ns(st.st_mtim) != migrate_ns(looked->st_mtim)))
+		ret = -EBUSY;
+	return ret;
+}
+
 static int smb_resize(struct old_file *file, off_t size)
 {
 	struct smb_file *opened = file_of(file);
-	/* not before it was looked at: the time of change moves */
-	int ret = opened->written
-			  ? 0
-			  : smb_make_writable(call_of(file->old), opened->path, &opened->had);
+	int ret = opened->written ? 0 : hold(file);
 
-	if (ret && ret != -EACCES)
+	if (ret)
 		return ret;
 	opened->written = true;
 	return set_size(file, (uint64_t)size);

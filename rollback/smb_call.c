@@ -19,6 +19,8 @@ struct smb_call {
 	struct smb_worker writer;
 	uint32_t serial, max, written;
 	uint64_t created;
+	char *held; /* its path, or NULL */
+	uint32_t held_access;
 	bool runs, lost;
 };
 
@@ -131,6 +133,20 @@ int smb_call_ask(struct smb_call *call, struct backend_request *req)
 	return ret ? ret : smb_reply_decode(&reply, call->writer.memory, req);
 }
 
+void smb_call_hold(struct smb_call *call, const char *path, uint32_t access)
+{
+	g_free(call->held);
+	call->held = g_strdup(path);
+	call->held_access = access;
+}
+
+static bool is_held(const struct smb_call *call, const char *path, const char *stream,
+		    const struct wire_change *change)
+{
+	return call->held && !*stream && !strcmp(path, call->held) && change->kind != WIRE_OPEN &&
+	       !(change->access & ~call->held_access);
+}
+
 int smb_call_change(struct smb_call *call, const char *path, const char *stream,
 		    const struct wire_change *change, const void *data)
 {
@@ -141,7 +157,10 @@ int smb_call_change(struct smb_call *call, const char *path, const char *stream,
 
 	if (!put_names(&request, &pack, path, stream))
 		return -ENAMETOOLONG;
-	wire_put(&pack, change, sizeof(*change));
+	struct wire_change what = *change;
+	if (is_held(call, path, stream, change))
+		what.hold = WIRE_HOLD_USE;
+	wire_put(&pack, &what, sizeof(what));
 	wire_put(&pack, data, change->len);
 	if (pack.full)
 		return -EMSGSIZE;
@@ -214,6 +233,7 @@ void smb_call_close(struct smb_call *call)
 	if (call->runs)
 		smb_worker_end(&call->writer);
 	smb_url_clear(&call->url);
+	g_free(call->held);
 	g_free(call);
 }
 

@@ -33,6 +33,8 @@ uint64_t smb_call_created(const struct smb_call *call);
  * it open, and may take that back. */
 int smb_call_change(struct smb_call *call, const char *path, const char *stream,
 		    const struct wire_change *change, const void *data);
+/* What asks for no more than that access to the path is done to what is held; NULL: nothing is. */
+void smb_call_hold(struct smb_call *call, const char *path, uint32_t access);
 /* Bytes of the last WIRE_WRITE that the server has taken: all, or the first ones. */
 uint32_t smb_call_written(const struct smb_call *call);
 

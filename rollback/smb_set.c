@@ -22,6 +22,30 @@ int smb_do(struct smb_call *call, const char *path, const char *stream,
 	return smb_path_ok(path) ? smb_call_change(call, path, stream, what, data) : -EINVAL;
 }
 
+#define HELD (WRITE_DATA | WRITE_ATTRIBUTES | READ_ATTRIBUTES)
+
+int smb_hold(struct smb_call *call, const char *path)
+{
+	const struct wire_change what = {.access = HELD,
+					 .options = NO_DIRECTORY,
+					 .disposition = OPEN,
+					 .alone = true,
+					 .hold = WIRE_HOLD_TAKE};
+	int ret = smb_do(call, path, "", &what, "");
+
+	if (!ret)
+		smb_call_hold(call, path, HELD);
+	return ret == -EAGAIN ? -EBUSY : ret;
+}
+
+void smb_leave(struct smb_call *call, const char *path)
+{
+	const struct wire_change what = {.hold = WIRE_HOLD_LEAVE};
+
+	smb_call_hold(call, NULL, 0);
+	smb_do(call, path, "", &what, "");
+}
+
 int smb_set(struct smb_call *call, const char *path, uint32_t access, uint32_t options,
 	    uint32_t class, const GByteArray *data)
 {

@@ -35,6 +35,10 @@ int smb_look(struct smb_call *call, const char *path, struct source_windows **wi
 
 int smb_do(struct smb_call *call, const char *path, const char *stream,
 	   const struct wire_change *what, const void *data);
+/* Until smb_leave() others may have the file open to read, and not otherwise; or -EBUSY.  What is
+ * done to it meanwhile is done by that handle, where it has the rights.  One at a time. */
+int smb_hold(struct smb_call *call, const char *path);
+void smb_leave(struct smb_call *call, const char *path);
 /* FILE information of a class; smb_put() makes its fields. */
 int smb_set(struct smb_call *call, const char *path, uint32_t access, uint32_t options,
 	    uint32_t class, const GByteArray *data);

@@ -184,6 +184,49 @@ START_TEST(data)
 }
 END_TEST
 
+/* Nobody else writes to a file of several names while it is written, or attributes are given. */
+START_TEST(i7_held)
+{
+	const struct attrs attrs = {.st = {.st_mode = S_IFREG | 0600, .st_mtim = {1000000000, 100}},
+				    .xattrs = g_hash_table_new(g_str_hash, g_str_equal)};
+	struct smb_call *call;
+	struct old_file *file;
+	struct stat st;
+
+	begin();
+	call = smb_call_open(server_url(), &config, NULL);
+	ck_assert_int_eq(old_create(old, "held", NULL), 0);
+	ck_assert_int_eq(old_create(old, "other", NULL), 0);
+	ck_assert_int_eq(old_file_open(old, "held", true, &file), 0);
+	ck_assert_int_eq(old_file_stat(file, &st), 0);
+	ck_assert_int_eq(smb_write_at(call, "held", "", "theirs", 6, 0), 0);
+	ck_assert_int_eq(old_file_resize(file, 0), -EBUSY);
+	old_file_close(file);
+	ck_assert_int_eq(old_stat(old, "held", &st), 0);
+	ck_assert_int_eq(st.st_size, 6);
+	ck_assert_int_eq(old_file_open(old, "held", true, &file), 0);
+	ck_assert_int_eq(old_file_stat(file, &st), 0);
+	ck_assert_int_eq(old_file_resize(file, 0), 0);
+	for (unsigned i = 0; i < 4; i++) {
+		ck_assert_int_eq(smb_write_at(call, "held", "", "theirs", 6, 0), -EAGAIN);
+		ck_assert_int_eq(smb_write_at(call, "other", "", "theirs", 6, 0), 0);
+		ck_assert_int_eq(i == 0	  ? old_file_write(file, "ours", 4, 0)
+				 : i == 1 ? old_file_sync(file)
+				 : i == 2 ? old_file_give(file, &attrs, &config, count, NULL)
+					  : old_file_stat(file, &st),
+				 0);
+	}
+	ck_assert_int_eq(st.st_size, 4);
+	old_file_close(file);
+	ck_assert_int_eq(old_stat(old, "held", &st), 0);
+	ck_assert_int_eq(st.st_mtim.tv_sec, 1000000000);
+	ck_assert_int_eq(smb_write_at(call, "held", "", "theirs", 6, 0), 0);
+	smb_call_close(call);
+	g_hash_table_unref(attrs.xattrs);
+	end();
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
 	Suite *suite = suite_create("old_smb");
@@ -192,6 +235,7 @@ int main(int argc, char **argv)
 	tcase_add_test(tcase, names);
 	tcase_add_test(tcase, what_has_no_words);
 	tcase_add_test(tcase, data);
+	tcase_add_test(tcase, i7_held);
 	suite_add_tcase(suite, tcase);
 	return run_beside_server(suite, argv);
 }

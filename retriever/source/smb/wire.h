@@ -50,6 +50,9 @@ enum wire_op {
 
 /* One thing that is done to one object, which is opened for it (MS-SMB2 2.2.13). */
 enum wire_change_kind { WIRE_OPEN, WIRE_SET, WIRE_WRITE, WIRE_FLUSH, WIRE_CONTROL };
+/* One at a time is held: opened and not closed (TAKE), what is done is done to it (USE), closed
+ * (LEAVE). */
+enum wire_change_hold { WIRE_HOLD_NONE, WIRE_HOLD_TAKE, WIRE_HOLD_USE, WIRE_HOLD_LEAVE };
 
 struct wire_change {
 	uint32_t access, options, disposition;
@@ -57,7 +60,7 @@ struct wire_change {
 	uint32_t type, class, additional; /* SET: MS-SMB2 2.2.39; CONTROL: additional is the code */
 	uint32_t len;			  /* SET, WRITE: of the data that follow */
 	uint32_t alone;	 /* others may have it open to read, and not otherwise, or it fails */
-	uint32_t spare;	 /* 0 */
+	uint32_t hold;	 /* enum wire_change_hold */
 	uint64_t offset; /* WRITE */
 };
 

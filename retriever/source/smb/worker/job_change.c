@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * CHANGE: the only code here that writes to an old server, and in migrate-smb-writer alone.  An
- * object is opened or made, one thing is done to it, and it is closed.
+ * object is opened or made, one thing is done to it, and it is closed; or it is held until several
+ * things are done to it.
  */
 #include "job.h"
 
@@ -9,6 +10,8 @@
 #include "source/smb/smb_text.h"
 
 #define STREAM_MAX 255
+
+static struct fid held; /* of the one connection that there is */
 
 /* The reply's count (MS-SMB2 2.2.22): a server may write less, at the end of its space, say. */
 static NTSTATUS take_written(struct job *job, const struct step *step)
@@ -35,6 +38,8 @@ static void change_done(struct chain *chain)
 			return;
 		}
 	}
+	if (chain->steps[chain->n - 1].cmd != SMB2_OP_CLOSE && chain->creates)
+		held = chain->fid;
 	job_done(job, 0);
 }
 
@@ -95,16 +100,21 @@ void do_change(struct job *job)
 	if (change.len > (size_t)(job->out.end - at) - sizeof(change))
 		_exit(5);
 	uint8_t *data = talloc_memdup(job, at + sizeof(change), MAX(change.len, 1));
+	const bool opens = change.hold != WIRE_HOLD_USE && change.hold != WIRE_HOLD_LEAVE;
 	if (len < 0 || !data ||
-	    chain_create(chain, job->path, stream, (size_t)len, change.access, change.options) <
-		    0) {
+	    (opens && chain_create(chain, job->path, stream, (size_t)len, change.access,
+				   change.options) < 0)) {
 		job_done(job, -EINVAL);
 		return;
 	}
-	SIVAL(chain->steps[0].fixed, 36, change.disposition);
-	if (change.alone)
+	if (opens)
+		SIVAL(chain->steps[0].fixed, 36, change.disposition);
+	else
+		chain_use(chain, &held);
+	if (opens && change.alone)
 		SIVAL(chain->steps[0].fixed, 32, FILE_SHARE_READ);
 	add_change(chain, &change, data);
-	chain_close(chain);
+	if (change.hold == WIRE_HOLD_NONE || change.hold == WIRE_HOLD_LEAVE)
+		chain_close(chain);
 	chain_submit(chain);
 }
