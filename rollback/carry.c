@@ -153,6 +153,15 @@ static bool is_as_left(const struct node *node, const struct stat *st)
 					 migrate_ns(st->st_mtim) == migrate_ns(old->st_mtim)));
 }
 
+/* Of a directory: what somebody gave it meanwhile is his in later runs. */
+static bool has_its_rights(const struct node *node, const struct stat *st)
+{
+	const struct stat *old = &node->old;
+
+	return !S_ISDIR(st->st_mode) || (st->st_mode == old->st_mode && st->st_uid == old->st_uid &&
+					 st->st_gid == old->st_gid);
+}
+
 /* Takes up what came of it.  FALSE: that cannot be seen, and nothing is to be noted. */
 static bool take_done(struct carry *carry, struct node *node)
 {
@@ -170,7 +179,8 @@ static bool take_done(struct carry *carry, struct node *node)
 		carried->staged = 0;
 		carried->size = node->conflict || node->theirs ? UINT64_MAX : (uint64_t)st.st_size;
 		carried->mtime = migrate_ns(st.st_mtim);
-		carried->ctime = node->conflict ? -1 : migrate_ns(st.st_ctim);
+		carried->ctime =
+			node->conflict || !has_its_rights(node, &st) ? -1 : migrate_ns(st.st_ctim);
 	} else if (carried->touching) {
 		carried->size = UINT64_MAX; /* where it is, nobody looked: it cannot be said */
 	}
@@ -349,10 +359,15 @@ static bool is_to_stage(const struct node *node)
 }
 
 /* What could not be made anew is as it was there: it is not written in place instead. */
-static bool is_to_give(const struct node *node)
+static bool is_file_to_give(const struct node *node)
 {
 	return node->here && node->there && (node->todo & (TODO_DATA | TODO_META)) &&
-	       !is_to_stage(node);
+	       !is_to_stage(node) && !S_ISDIR(node->st.st_mode);
+}
+
+static bool is_directory_to_give(const struct node *node)
+{
+	return node->here && node->there && (node->todo & TODO_META) && S_ISDIR(node->st.st_mode);
 }
 
 static bool is_durable(struct carry *carry, int ret)
@@ -460,9 +475,9 @@ static bool carry_files(struct carry *carry)
 	return good && !*carry->error;
 }
 
-static bool give_all(struct carry *carry)
+static bool give_all(struct carry *carry, bool (*wanted)(const struct node *node))
 {
-	g_autoptr(GPtrArray) nodes = select_nodes(carry->tree, is_to_give);
+	g_autoptr(GPtrArray) nodes = select_nodes(carry->tree, wanted);
 
 	for (guint i = 0; i < nodes->len && !stops(carry); i++) {
 		struct node *node = nodes->pdata[i];
@@ -571,11 +586,16 @@ bool carry_out(struct tree *tree, const bool *stop, struct carry_result *result,
 	fetch_all(&carry);
 	touch_directories(&carry);
 	unsynced_sync_begun(tree);
-	if (!stops(&carry) && is_durable(&carry, tree_sync(tree)) && note_intents(&carry)) {
+	/* Directories are given first what they are to have: names that come and go move their
+	 * ctimes.  A descriptor might forbid these. */
+	const bool last = old_has_descriptors(tree->old);
+	if (!stops(&carry) && is_durable(&carry, tree_sync(tree)) && note_intents(&carry) &&
+	    (last || give_all(&carry, is_directory_to_give))) {
 		park_all(&carry);
 		if (stage_directories(&carry) && place_all(&carry, is_directory_to_place) &&
 		    place_all(&carry, is_other_to_name) && carry_files(&carry) &&
-		    give_all(&carry) && remove_all(&carry))
+		    (!last || give_all(&carry, is_directory_to_give)) &&
+		    give_all(&carry, is_file_to_give) && remove_all(&carry))
 			settle(&carry);
 	}
 	content_free(carry.content);

@@ -134,6 +134,24 @@ static int give(const struct carry *carry, struct making *making, struct old_fil
 
 /* ---- OLD_STAGE ------------------------------------------------------------------------------- */
 
+/* Before a step moves its ctime: what somebody else has given it is nobody's to take away, and its
+ * number may be another's when it is gone.  -ECANCELED: it is not to be moved. */
+static int check_moving(struct carry *carry, struct node *node, const char *path)
+{
+	const unsigned changes = node->todo & (TODO_DATA | TODO_META | TODO_REMOVE);
+	struct stat st;
+	int ret = node->moved ? 0 : old_stat(carry->tree->old, path, &st);
+
+	if ((ret && ret != -ENOENT) || node->moved || (!ret && displace_is_known(node, &st, false)))
+		return ret;
+	const bool other = ret || st.st_ino != node->old.st_ino;
+	if (!changes && !other)
+		return 0;
+	displace_conflict(carry->tree, node, carry->error);
+	node->todo &= ~(unsigned)(TODO_DATA | TODO_META | TODO_REMOVE);
+	return other || changes & TODO_REMOVE ? -ECANCELED : 0;
+}
+
 /* It may have been another's for a moment already. */
 static int check_parked(struct carry *carry, struct node *node, const char *from, const char *to)
 {
@@ -151,11 +169,10 @@ bool steps_park(struct carry *carry, struct node *node)
 	g_autofree char *from = tree_path(node), *name = tree_stage_name(node, STAGE_PARKED);
 	g_autofree char *to = old_path(OLD_STAGE, name);
 	struct place *place = node->at->len ? node->at->pdata[0] : NULL;
-	int ret = from ? strcmp(from, to) ? old_rename_new(carry->tree->old, from, to,
-							   S_ISDIR(node->old.st_mode))
-					  : 0
-		       : -ENOENT;
+	int ret = from ? check_moving(carry, node, from) : -ENOENT;
 
+	if (!ret && strcmp(from, to) != 0)
+		ret = old_rename_new(carry->tree->old, from, to, S_ISDIR(node->old.st_mode));
 	if (!ret)
 		ret = check_parked(carry, node, from, to);
 	if (ret)
@@ -288,6 +305,9 @@ static int check_place(struct carry *carry, struct node *node, const struct plac
 
 	*over = NULL;
 	*there = ret ? 0 : st.st_ino;
+	/* a new version of what somebody has removed */
+	if (ret == -ENOENT && node->there && place_find(node->at, place->dir, place->name) >= 0)
+		return displace_conflict(carry->tree, node, carry->error);
 	if (ret)
 		return ret == -ENOENT ? 0 : ret;
 	if (names_it(node, &st)) {
@@ -420,8 +440,10 @@ static int link_to(struct carry *carry, struct node *node, const struct place *p
 {
 	g_autofree char *from = tree_path(node), *name = tree_stage_name(node, STAGE_NEW);
 	g_autofree char *path = old_path(OLD_STAGE, name);
-	int ret = from ? old_link(carry->tree->old, from, path) : -ENOENT;
+	int ret = from ? check_moving(carry, node, from) : -ENOENT;
 
+	if (!ret)
+		ret = old_link(carry->tree->old, from, path);
 	if (ret == -EEXIST && remove_new(carry, name, false, node->old.st_ino))
 		ret = old_link(carry->tree->old, from, path);
 	if (!ret) {
@@ -491,7 +513,9 @@ static int check_open(struct carry *carry, struct node *node, struct old_file *f
 	struct stat st;
 	int ret = old_file_stat(file, &st);
 
-	if (ret || displace_is_known(node, &st, node->moved))
+	if (ret || (displace_is_known(node, &st, node->moved) &&
+		    (!S_ISDIR(st.st_mode) || old_has_descriptors(carry->tree->old) ||
+		     migrate_ns(st.st_ctim) == migrate_ns(node->old.st_ctim))))
 		return ret;
 	return displace_conflict(carry->tree, node, carry->error);
 }
@@ -584,6 +608,8 @@ bool steps_give(struct carry *carry, struct node *node)
 	int ret = path ? old_file_open(carry->tree->old, path, data, &file) : -ENOENT;
 	const bool in_use = ret == -EAGAIN;
 
+	if (ret == -ENOENT && !node->moved)
+		ret = displace_conflict(carry->tree, node, carry->error);
 	if (!ret) {
 		ret = check_open(carry, node, file);
 		if (!ret)
