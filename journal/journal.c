@@ -51,20 +51,21 @@ struct journal {
 /* ---- opening --------------------------------------------------------------------------------- */
 
 /* When the volume began, and whether something may have happened since. */
-static void begin_state(struct journal *journal, struct journal_durable *state)
+static void begin_state(struct journal *journal, struct journal_durable *state,
+			bool (*was_attached)(int root_fd))
 {
+	const int fd = volume_fd(journal->volume);
 	struct statx st;
 
 	state->root = *volume_root(journal->volume);
 	state->fsid = volume_fsid(journal->volume);
 	state->since = state->seen = journal_realtime();
-	/* Not attached, or finished: it knows from now on. */
-	if (!migrate_has_private(volume_fd(journal->volume)) ||
-	    migrate_is_attaching(volume_fd(journal->volume)))
+	/* Not attached yet: it knows from now on. */
+	if (migrate_is_attaching(fd) || (!migrate_has_private(fd) && !was_attached(fd)))
 		return;
+	/* Finished: what is there may all have been changed since nobody knows when. */
 	state->since = state->seen = 0;
-	if (statx(volume_fd(journal->volume), MIGRATE_PRIVATE_DIR, AT_SYMLINK_NOFOLLOW, STATX_BTIME,
-		  &st) == 0 &&
+	if (statx(fd, MIGRATE_PRIVATE_DIR, AT_SYMLINK_NOFOLLOW, STATX_BTIME, &st) == 0 &&
 	    st.stx_mask & STATX_BTIME)
 		state->since = state->seen = st.stx_btime.tv_sec * SECOND + st.stx_btime.tv_nsec;
 	gap_open(state, state->since, "started after the volume");
@@ -129,7 +130,8 @@ static bool is_same_volume(const struct journal *journal, const char *root, GErr
 }
 
 /* The mark is set before anything is believed of the past, so that nothing is in between. */
-static bool open_all(struct journal *journal, const char *root, const char *socket, GError **error)
+static bool open_all(struct journal *journal, const char *root, const char *socket,
+		     bool (*was_attached)(int root_fd), GError **error)
 {
 	struct journal_durable *state;
 
@@ -144,7 +146,7 @@ static bool open_all(struct journal *journal, const char *root, const char *sock
 		return false;
 	state = journal_store_state(journal->store);
 	if (!state->seen)
-		begin_state(journal, state);
+		begin_state(journal, state, was_attached);
 	else if (is_same_volume(journal, root, error))
 		gap_start(state);
 	else
@@ -154,7 +156,8 @@ static bool open_all(struct journal *journal, const char *root, const char *sock
 	return true;
 }
 
-struct journal *journal_new(const char *root, const char *store, const char *socket, GError **error)
+struct journal *journal_new(const char *root, const char *store, const char *socket,
+			    bool (*was_attached)(int root_fd), GError **error)
 {
 	struct journal *journal = g_new0(struct journal, 1);
 
@@ -163,7 +166,7 @@ struct journal *journal_new(const char *root, const char *store, const char *soc
 	journal->idle = true;
 	journal->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	journal->offset = journal_realtime() - journal_boottime();
-	if (open_all(journal, root, socket, error) && journal_flush(journal, error)) {
+	if (open_all(journal, root, socket, was_attached, error) && journal_flush(journal, error)) {
 		if (!journal->live.full)
 			return journal;
 		g_set_error(error, JOURNAL_ERROR, ENOSPC, "%s: no room to begin in", journal->dir);

@@ -32,10 +32,12 @@
 struct journal;
 
 /* All three are copied.  root: the volume's; store: the store's directory; socket: the retriever's.
+ * was_attached: whether a migration of that root has begun, though it may be finished: where there
+ * is no store by now, it was lost, and all may have been changed.
  * Everything that happens from its return on is in the journal.  NULL with *error, one line;
  * EBUSY: another one runs; ECANCELED: the way back was closed, there is nothing to do. */
 struct journal *journal_new(const char *root, const char *store, const char *socket,
-			    GError **error);
+			    bool (*was_attached)(int root_fd), GError **error);
 void journal_free(struct journal *journal);
 
 /* What a loop does: waits up to so long for something to do, and does it.  false with *error: it is

@@ -11,6 +11,7 @@
 #include "journal.h"
 #include "store/live.h"
 #include "store/reader.h"
+#include "volume/left_out.h"
 
 static struct journal *volatile journal;
 static atomic_bool ended;
@@ -54,7 +55,8 @@ static int serve(const struct volume_config *config)
 	bool good = true;
 
 	catch_signals();
-	journal = journal_new(config->root, config->journal, config->socket, &error);
+	journal = journal_new(config->root, config->journal, config->socket, left_out_was_attached,
+			      &error);
 	if (!journal) {
 		log_failure(error->message);
 		if (g_error_matches(error, JOURNAL_ERROR, ECANCELED))

@@ -20,6 +20,13 @@ static void on_signal(int number)
 	journal_ask(working, number);
 }
 
+static bool attached;
+
+static bool is_attached(int root_fd)
+{
+	return root_fd >= 0 && attached;
+}
+
 static void start(void)
 {
 	int pipes[2];
@@ -32,7 +39,7 @@ static void start(void)
 		GError *error = NULL;
 
 		signal(SIGTERM, SIG_DFL); /* libcheck's ends the group */
-		working = journal_new(root, store_dir, "/nowhere", &error);
+		working = journal_new(root, store_dir, "/nowhere", is_attached, &error);
 		signal(JOURNAL_ASK_COMMIT, on_signal);
 		signal(JOURNAL_ASK_SCAN, on_signal);
 		signal(JOURNAL_ASK_BEGIN, on_signal);
@@ -97,6 +104,22 @@ START_TEST(notes)
 	ck_assert_int_eq(flags_of("volume/before"), -1);
 	state = state_now(true);
 	ck_assert_uint_ge(state.scans, 1);
+	stop();
+}
+END_TEST
+
+/* The migration is finished, and its store is lost: what was changed is not known. */
+START_TEST(lost_after_the_end)
+{
+	struct journal_state state;
+
+	put_file("volume/before", "text");
+	attached = true;
+	start();
+	state = state_now(true);
+	ck_assert_int_eq(state.since, 0);
+	ck_assert_uint_eq(state.gaps, 1);
+	ck_assert_int_ne(flags_of("volume/before"), -1);
 	stop();
 }
 END_TEST
@@ -242,7 +265,7 @@ START_TEST(one_at_a_time)
 	GError *error = NULL;
 
 	start();
-	ck_assert_ptr_null(journal_new(root, store_dir, "/nowhere", &error));
+	ck_assert_ptr_null(journal_new(root, store_dir, "/nowhere", is_attached, &error));
 	ck_assert(g_error_matches(error, JOURNAL_ERROR, EBUSY));
 	g_clear_error(&error);
 	stop();
@@ -258,7 +281,7 @@ START_TEST(another_volume)
 	start();
 	state_now(false);
 	stop();
-	ck_assert_ptr_null(journal_new(root, store_dir, "/nowhere", &error));
+	ck_assert_ptr_null(journal_new(root, store_dir, "/nowhere", is_attached, &error));
 	ck_assert_msg(g_error_matches(error, JOURNAL_ERROR, EXDEV), "%s", error->message);
 	ck_assert_msg(strstr(error->message, "is mounted") && !strstr(error->message, "remove"),
 		      "%s", error->message);
@@ -279,7 +302,7 @@ START_TEST(closed)
 	start();
 	ck_assert(journal_close_for_good(store_dir, &error));
 	waitpid(child, &status, 0);
-	ck_assert_ptr_null(journal_new(root, store_dir, "/nowhere", &error));
+	ck_assert_ptr_null(journal_new(root, store_dir, "/nowhere", is_attached, &error));
 	ck_assert(g_error_matches(error, JOURNAL_ERROR, ECANCELED));
 	g_clear_error(&error);
 	remove_file("volume/f");
@@ -369,6 +392,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tcase, tree_make, tree_remove);
 	tcase_add_test(tcase, notes);
+	tcase_add_test(tcase, lost_after_the_end);
 	tcase_add_test(tcase, killed);
 	tcase_add_test(tcase, in_part);
 	tcase_add_test(tcase, in_part_and_asked);

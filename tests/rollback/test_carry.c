@@ -247,6 +247,74 @@ START_TEST(rights_taken_there)
 }
 END_TEST
 
+/* Between the plan and what is done. */
+static void meanwhile(const char *theirs, unsigned conflicts)
+{
+	struct way way;
+
+	trees_commit();
+	journal_store_close(journal);
+	way_open(&way);
+	sh("cd " OLD_TREE " && %s", theirs);
+	way_go(&way);
+	if (way.tree->conflicts->len != conflicts)
+		show(way.tree->conflicts);
+	ck_assert_uint_eq(way.tree->conflicts->len, conflicts);
+	way_close(&way);
+	open_store();
+}
+
+/* ACLs that do not show in a mode, of what is moved, linked, or a directory; and what he removes.
+ */
+START_TEST(changed_since_the_plan)
+{
+	trees_make(FILL);
+	move("a/2", "d/2");
+	change("d/2", JOURNAL_META, "chmod 600 d/2");
+	move("a/3", "d/3");
+	change("d/3", JOURNAL_DATA, "echo more >>d/3");
+	make("d/4", "ln a/4 d/4");
+	change("a/4", JOURNAL_META, "chmod 600 a/4");
+	change("e", JOURNAL_META, "chmod 711 e");
+	make("e/new", "echo new >e/new");
+	change("a/5", JOURNAL_DATA, "echo more >>a/5");
+	move("a/6", "d/6");
+	meanwhile("setfacl -m u:7:r a/2 a/3 a/4 && setfacl -m u:7:rx e && rm a/5 && "
+		  "echo his >his && mv his a/6",
+		  6);
+	sh("cd " OLD_TREE " && getfacl -np d/2 d/3 a/4 e | grep -c user:7: | grep -qx 4 && "
+	   "test ! -e a/5 && test -e e/new && test -e d/4 && grep -q his a/6");
+	go_back(7); /* and his a/6 */
+	sh("cd " OLD_TREE " && getfacl -np d/2 d/3 a/4 e | grep -c user:7: | grep -qx 4");
+}
+END_TEST
+
+/* His files get the numbers of what he has removed. */
+START_TEST(number_given_again)
+{
+	tree_mount = ON_EXT4;
+	trees_make(FILL);
+	change("a/6", JOURNAL_META, "chmod 600 a/6");
+	move("a/7", "d/7");
+	meanwhile("for n in 6 7; do rm a/$n && echo his$n >e/$n; done", 2);
+	make("e/new", "echo new >e/new");
+	go_back(2);
+	sh("cd " OLD_TREE " && grep -q his6 e/6 && grep -q his7 e/7 && test ! -e d/7 -a ! -e a/6");
+}
+END_TEST
+
+/* Of a directory in which names came and went then. */
+START_TEST(rights_given_meanwhile)
+{
+	trees_make(FILL);
+	make("d/new", "echo new >d/new");
+	meanwhile("chmod 700 d", 0);
+	change("d", JOURNAL_META, "chmod 711 d");
+	go_back(1);
+	sh("test $(stat -c %%a " OLD_TREE "/d) = 700");
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("carry");
@@ -265,6 +333,9 @@ int main(void)
 	tcase_add_test(tcase, attributes_changed_there);
 	tcase_add_test(tcase, what_never_came);
 	tcase_add_test(tcase, rights_taken_there);
+	tcase_add_test(tcase, changed_since_the_plan);
+	tcase_add_test(tcase, number_given_again);
+	tcase_add_test(tcase, rights_given_meanwhile);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }
