@@ -177,11 +177,34 @@ bool steps_park(struct carry *carry, struct node *node)
 		ret = check_parked(carry, node, from, to);
 	if (ret)
 		return failed(carry, node, "it cannot be moved on the old server", ret);
+	if (place->dir) {
+		g_free(node->last_path);
+		node->last_path = g_steal_pointer(&from);
+		node->last_dir = place->dir;
+	}
 	place->dir = NULL;
 	g_free(place->name);
 	place->name = g_steal_pointer(&name);
 	node->moved = true;
 	return true;
+}
+
+/* What cannot come to its new place has its former one again, where nobody has taken that. */
+static void restore_parked(struct carry *carry, struct node *node)
+{
+	const struct place *parked = node->at->len ? node->at->pdata[0] : NULL;
+
+	if (!parked || parked->dir || !node->last_dir || !node->last_path)
+		return;
+	g_autofree char *name = g_path_get_basename(node->last_path), *from = tree_path(node);
+	const struct place place = {node->last_dir, name, false};
+	g_autofree char *to = tree_place_path(node->last_dir, &place);
+
+	if (!from || !to || strcmp(to, node->last_path) != 0 ||
+	    old_rename_new(carry->tree->old, from, to, S_ISDIR(node->old.st_mode)))
+		return;
+	place_add(node->at, node->last_dir, name);
+	g_ptr_array_remove_index(node->at, 0);
 }
 
 /* *file: of a regular one, to be written. */
@@ -501,6 +524,7 @@ bool steps_place(struct carry *carry, struct node *node)
 	if (ret == -EEXIST) {
 		tree_conflict(carry->tree, node,
 			      "its name is taken on the old server by something that stays there");
+		restore_parked(carry, node);
 		return false;
 	}
 	return !ret || failed(carry, node, "it cannot be put in its place on the old server", ret);

@@ -289,6 +289,22 @@ START_TEST(changed_since_the_plan)
 }
 END_TEST
 
+/* What is renamed here stays where it is there. */
+START_TEST(name_taken_meanwhile)
+{
+	trees_make(FILL);
+	move("a/2", "d/2");
+	move("a/b", "e/b");
+	meanwhile("echo his >d/2 && mkdir e/b && echo his >e/b/his", 2);
+	sh("cd " OLD_TREE " && grep -q old2 a/2 && test -e a/b/c/y && grep -q his d/2 && "
+	   "grep -q his e/b/his && test ! -e " OLD_STAGE);
+	go_back(4); /* and his */
+	sh("cd " OLD_TREE " && grep -q old2 a/2 && test -e a/b/c/y && rm -r d/2 e/b");
+	go_back(0);
+	same_trees();
+}
+END_TEST
+
 /* His files get the numbers of what he has removed. */
 START_TEST(number_given_again)
 {
@@ -334,6 +350,7 @@ int main(void)
 	tcase_add_test(tcase, what_never_came);
 	tcase_add_test(tcase, rights_taken_there);
 	tcase_add_test(tcase, changed_since_the_plan);
+	tcase_add_test(tcase, name_taken_meanwhile);
 	tcase_add_test(tcase, number_given_again);
 	tcase_add_test(tcase, rights_given_meanwhile);
 	suite_add_tcase(suite, tcase);
