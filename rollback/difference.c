@@ -186,12 +186,22 @@ bool difference_is_renamed(const struct tree *tree, const struct node *node)
 		(untold && (tree_has_one_name(node) || !(node->flags & JOURNAL_SCANNED))));
 }
 
+bool difference_root_is_as_left(const struct tree *tree)
+{
+	const int64_t ctime = old_root_ctime(tree->old);
+
+	if (tree->root_ctime)
+		return tree->root_ctime == ctime ||
+		       (tree->root_ctime > 0 && old_was_left(tree->old));
+	return old_was_left(tree->old) || last_of(migrate_timespec(ctime)) <= tree->switched;
+}
+
 bool difference_by_others(const struct tree *tree, const struct node *node)
 {
-	if (node == tree->root)
-		return !node->was_carried && !old_was_left(tree->old) &&
-		       last_of(old_root_mtime(tree->old)) > tree->switched;
-	if (difference_is_as_left(tree, node) || (!node->why && is_the_same(tree, node)))
+	if (node == tree->root ? difference_root_is_as_left(tree)
+			       : difference_is_as_left(tree, node))
+		return false;
+	if (!node->why && is_the_same(tree, node))
 		return false;
 	return node->was_carried || !stub_knows(tree, node);
 }

@@ -121,6 +121,11 @@ struct timespec old_root_mtime(const struct old *old)
 	return old->mtime;
 }
 
+int64_t old_root_ctime(const struct old *old)
+{
+	return old->ctime;
+}
+
 bool old_begin(struct old *old, int64_t *skew, GError **error)
 {
 	struct stat st;
@@ -128,6 +133,7 @@ bool old_begin(struct old *old, int64_t *skew, GError **error)
 
 	if (!ret) {
 		old->mtime = st.st_mtim;
+		old->ctime = migrate_ns(st.st_ctim);
 		ret = at_root(old, make_stage);
 	}
 	old->left = ret == -EEXIST;

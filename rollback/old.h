@@ -42,8 +42,9 @@ bool old_begin(struct old *old, int64_t *skew, GError **error);
 int old_try(struct old *old, int failed);
 /* OLD_STAGE was there before: a run was killed, and the root's times may be its doing. */
 bool old_was_left(const struct old *old);
-/* The mtime that the root had before.  Its ctime moves with OLD_STAGE. */
+/* The times that the root had before.  Its ctime (ns) moves with OLD_STAGE. */
 struct timespec old_root_mtime(const struct old *old);
+int64_t old_root_ctime(const struct old *old);
 /* Removes OLD_STAGE if nothing is in it. */
 void old_end(struct old *old);
 

@@ -58,6 +58,7 @@ struct old {
 	const struct old_ops *ops;
 	char *where;	       /* for messages; freed by ops->close() */
 	struct timespec mtime; /* of the root, before old_begin() */
+	int64_t ctime;	       /* likewise, ns */
 	bool left;	       /* OLD_STAGE was there */
 };
 

@@ -454,6 +454,8 @@ bool plan_make(struct tree *tree, struct plan *plan, GError **error)
 	}
 	rows_spare(tree);
 	room_make(tree);
+	if (!difference_root_is_as_left(tree))
+		tree->root_ctime = -1;
 	for (guint i = 0; i < tree->active->len; i++)
 		count(tree, tree->active->pdata[i], plan);
 	/* A look takes one round trip, to carry some ten. */

@@ -7,7 +7,7 @@
  *
  * What somebody else changed there is a conflict, and stays: an object that is to be removed or
  * changed and that is not as it was carried; or, where it never was, whose ctime is after the
- * switch (of the root: mtime), unless its stub knows that ctime; a name that nobody here ever had,
+ * switch, unless its stub knows that ctime; a name that nobody here ever had,
  * also of what is here; over SMB, where no ctime may tell a rename, each name of which nothing is
  * known.  What is there already as it is here, with its attributes, is none.
  */

@@ -236,8 +236,10 @@ static bool load_all(struct rows *rows, GError **error)
 		node->scope = SCOPE_LOADED;
 	}
 	/* who is killed between what he does to OLD_STAGE and the root's times leaves wrong ones */
-	if (!tree->root->active)
+	if (!tree->root->active) {
+		tree->root->flags &= ~(unsigned)JOURNAL_META; /* that was dealt with */
 		tree_activate(tree, tree->root);
+	}
 	return true;
 }
 

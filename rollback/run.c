@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "run.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "config/config_ids.h"
@@ -88,6 +90,37 @@ bool rollback_windows(struct tree *tree, struct plan *plan, const bool *stop,
 	return good && (!done || *stop || rows_end(tree, error));
 }
 
+/* The ctime of the old server's root, which OLD_STAGE moves, as it was left. */
+static char *root_file(const struct volume_config *config)
+{
+	g_autofree char *dir = rollback_directory(config);
+
+	return g_build_filename(dir, "root", NULL);
+}
+
+static int64_t left_root(const struct volume_config *config, int64_t since)
+{
+	g_autofree char *path = root_file(config), *text = NULL;
+	int64_t of, ctime;
+
+	return g_file_get_contents(path, &text, NULL, NULL) &&
+			       sscanf(text, "%" SCNd64 " %" SCNd64, &of, &ctime) == 2 && of == since
+		       ? ctime
+		       : 0;
+}
+
+static void note_root(const struct volume_config *config, int64_t since, struct tree *tree)
+{
+	g_autofree char *path = root_file(config), *text = NULL;
+	struct stat st;
+
+	if (old_stat(tree->old, "", &st))
+		return;
+	text = g_strdup_printf("%" PRId64 " %" PRId64 "\n", since,
+			       tree->root_ctime < 0 ? -1 : migrate_ns(st.st_ctim));
+	g_file_set_contents(path, text, -1, NULL);
+}
+
 static bool run_tree(struct tree *tree, const struct rollback_options *options,
 		     struct rollback_result *result, GError **error)
 {
@@ -125,6 +158,7 @@ static bool run_old(const struct volume_config *config, const struct rollback_op
 			tree->settle = settle_again;
 			tree->stop = options->stop;
 			tree->serving = options->serving;
+			tree->root_ctime = left_root(config, state->since);
 			tree->planned = options->list ? tree_problems_new() : NULL;
 		}
 		ok = tree && run_tree(tree, options, result, error) &&
@@ -132,6 +166,8 @@ static bool run_old(const struct volume_config *config, const struct rollback_op
 		if (ok && state->unread)
 			add_unread(result->conflicts, state);
 		old_end(old);
+		if (tree)
+			note_root(config, state->since, tree);
 		if (ok && !options->plan && !tree_stops(tree, NULL))
 			ok = stage_tell(tree, error);
 	}

@@ -154,7 +154,9 @@ struct tree {
 	bool serving;	  /* clients go on here: what is moved there has to be whole here */
 	/* Waits until the journal has all that was done here; NULL: nothing is done meanwhile. */
 	bool (*settle)(struct journal_reader *journal, GError **error);
-	int64_t switched; /* by the old server's clock, ns */
+	int64_t switched;   /* by the old server's clock, ns */
+	int64_t root_ctime; /* there, as the last run or plan left it; 0: there was none; -1:
+			     * somebody else has changed it since */
 	struct given_up given_up;
 	GHashTable *nodes;    /* by handle */
 	GHashTable *inodes;   /* active nodes that are here, by inode number */

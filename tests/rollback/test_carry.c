@@ -183,6 +183,23 @@ START_TEST(attributes_changed_there)
 }
 END_TEST
 
+/* Nor what is the root's, in the first run and in a later one. */
+START_TEST(attributes_of_the_root_changed_there)
+{
+	trees_make(FILL);
+	change(".", JOURNAL_META, "chmod 711 .");
+	go_back(0);
+	change(".", JOURNAL_META, "chmod 751 .");
+	go_back(0);
+	same_trees();
+	sh("setfacl -m u:7:x " OLD_TREE);
+	change(".", JOURNAL_META, "chmod 750 .");
+	go_back(1);
+	go_back(1);
+	sh("getfacl -np " OLD_TREE " | grep -q user:7:");
+}
+END_TEST
+
 /* What never came stays, whether attributes are changed or data, which are written in place. */
 START_TEST(what_never_came)
 {
@@ -347,6 +364,7 @@ int main(void)
 	tcase_add_test(tcase, a_directory_in_the_place_of_a_link);
 	tcase_add_test(tcase, links_removed_with_directories);
 	tcase_add_test(tcase, attributes_changed_there);
+	tcase_add_test(tcase, attributes_of_the_root_changed_there);
 	tcase_add_test(tcase, what_never_came);
 	tcase_add_test(tcase, rights_taken_there);
 	tcase_add_test(tcase, changed_since_the_plan);

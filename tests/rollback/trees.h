@@ -44,7 +44,7 @@
 
 static const char *tree_mount = ON_TMPFS;
 static struct journal_store *journal;
-static int64_t switched;
+static int64_t switched, root_ctime;
 static bool stop_now, serving;
 /* What tells what was done while the plan is made; NULL: nothing is. */
 static bool (*settle)(struct journal_reader *, GError **);
@@ -309,6 +309,8 @@ static inline void way_begin(struct way *way)
 		way->tree->settle = settle;
 	if (way->tree)
 		way->tree->serving = serving;
+	if (way->tree)
+		way->tree->root_ctime = root_ctime;
 	ck_assert_msg(way->tree, "%s", error ? error->message : "");
 }
 
@@ -331,8 +333,13 @@ static inline void way_go(struct way *way)
 
 static inline void way_close(struct way *way)
 {
+	const bool changed = way->tree->root_ctime < 0;
+	struct stat st;
+
 	tree_close(way->tree);
 	old_end(way->old);
+	ck_assert_int_eq(old_stat(way->old, "", &st), 0);
+	root_ctime = changed ? -1 : migrate_ns(st.st_ctim);
 	old_close(way->old);
 	carried_close(way->carried);
 	journal_close(way->reader);
