@@ -10,7 +10,7 @@
 #include <sys/statvfs.h>
 
 #define FULL_BELOW (4 << 20)
-#define LOOKS_MAX  1024 /* the kernel maps 64 KiB around each page */
+#define LOOKS_MAX  256 /* the kernel maps 64 KiB around each page */
 
 int journal_env_errno(int lmdb)
 {
