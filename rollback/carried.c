@@ -210,6 +210,18 @@ void carried_close(struct carried *carried)
 	g_free(carried);
 }
 
+FILE *carried_scratch(struct carried *carried, GError **error)
+{
+	g_autofree char *path = g_build_filename(carried->dir, "scratch.XXXXXX", NULL);
+	const int fd = g_mkstemp_full(path, O_RDWR | O_CLOEXEC, 0600);
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "w+");
+
+	failed(carried, file ? 0 : errno, error);
+	if (fd >= 0)
+		unlink(path);
+	return file;
+}
+
 bool carried_commit(struct carried *carried, GError **error)
 {
 	int code = mdb_txn_commit(g_steal_pointer(&carried->txn));

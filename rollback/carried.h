@@ -16,6 +16,7 @@
 #include <glib.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/stat.h>
 
 #include "record.h"
@@ -59,6 +60,10 @@ struct carried;
  * write: nobody else may carry meanwhile. */
 struct carried *carried_open(const char *dir, int64_t since, bool write, GError **error);
 void carried_close(struct carried *carried);
+
+/* An empty file on the store's disk, which no name leads to, for what has no room in memory.
+ * fclose() it. */
+FILE *carried_scratch(struct carried *carried, GError **error);
 
 /* FALSE: nothing is known.  carried_clear() it. */
 bool carried_get(struct carried *carried, const struct migrate_binding *handle,

@@ -109,6 +109,7 @@ static void take_names(struct node *node, bool to_come)
 static bool note_intents(struct carry *carry)
 {
 	const GPtrArray *active = carry->tree->active;
+	guint noted = 0;
 
 	for (guint i = 0; i < active->len; i++) {
 		struct node *node = active->pdata[i];
@@ -137,7 +138,8 @@ static bool note_intents(struct carry *carry)
 			node->left = LEFT_LATER;
 			node->todo &= ~(unsigned)(TODO_DATA | TODO_META | TODO_TIMES);
 		}
-		if (!note(carry, node))
+		/* a page of the store is in memory for each, until then */
+		if (!note(carry, node) || (++noted % carry_batch_files == 0 && !commit(carry)))
 			return false;
 	}
 	return commit(carry);

@@ -405,7 +405,7 @@ static int take_unknown(struct tree *tree, struct node *dir, const struct old_na
 	/* its only one, or one of what no client changed since: somebody gave it that name there */
 	doubtful |= whose != node && whose->here && !whose->there && !S_ISDIR(node->old.st_mode) &&
 		    (node->old.st_nlink == 1 || !whose->active);
-	if (rows_stays(tree, node->old.st_ino)) {
+	if (tree->window && rows_fate(tree, node->old.st_ino) & FATE_STAYS) {
 		node->left = MAX(node->left, LEFT_UNSAID);
 	} else if (doubtful || !may_go(tree, dir, node, replaced)) {
 		node->left = MAX(node->left, LEFT_STAYS);
@@ -449,11 +449,8 @@ static bool is_strayed(struct tree *tree, const struct node *node, const struct 
 /* By the first plan. */
 static bool is_seen_to(const struct tree *tree, const struct node *dir, const struct old_name *name)
 {
-	GHashTable *leaving = tree->deferred.leaving;
-
-	return dir->scope == SCOPE_PASSIVE &&
-	       (!g_hash_table_contains(dir->names, name->name) ||
-		(leaving && g_hash_table_contains(leaving, &name->fileid)));
+	return dir->scope == SCOPE_PASSIVE && (!g_hash_table_contains(dir->names, name->name) ||
+					       rows_fate(tree, name->fileid) & FATE_LEAVES);
 }
 
 static int compare(struct tree *tree, struct node *dir)

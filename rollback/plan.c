@@ -270,7 +270,7 @@ static void decide_words(struct tree *tree, struct node *node)
 /* What has its places here waits for a window, and replaces it there. */
 static bool gives_place(const struct tree *tree, const struct node *node)
 {
-	bool gives = tree->deferred.handles && !tree->window && !S_ISDIR(node->old.st_mode) &&
+	bool gives = tree->deferred.waiting && !tree->window && !S_ISDIR(node->old.st_mode) &&
 		     node->at->len;
 
 	for (guint i = 0; i < node->at->len && gives; i++) {
@@ -286,13 +286,8 @@ static bool gives_place(const struct tree *tree, const struct node *node)
 
 static void give_place(struct tree *tree, struct node *node)
 {
-	const guint64 fileid = node->old.st_ino;
-
-	if (!tree->deferred.giving)
-		tree->deferred.giving =
-			g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
 	if (node->handle.type)
-		g_hash_table_add(tree->deferred.giving, g_memdup2(&fileid, sizeof(fileid)));
+		rows_add_fate(tree, node->old.st_ino, FATE_GIVES);
 	node->left = LEFT_UNSAID;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "rows.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,7 +11,7 @@
 
 #define DOUBTS (JOURNAL_SCANNED | JOURNAL_MAYBE | JOURNAL_RETURNED | JOURNAL_GONE)
 
-guint rows_window = 131072; /* some 300 MiB */
+guint rows_window = 16384;
 
 /* What the old server has of a directory. */
 enum origin {
@@ -159,16 +160,9 @@ static void defer(struct rows *rows, const struct journal_row *row)
 {
 	struct deferred *deferred = &rows->tree->deferred;
 
-	if (!deferred->handles) {
-		deferred->handles = g_byte_array_new();
-		deferred->dirs = g_hash_table_new_full(journal_handle_hash, journal_handle_equal,
-						       g_free, g_free);
-		deferred->told = g_hash_table_new_full(journal_handle_hash, journal_handle_equal,
-						       g_free, NULL);
-	}
-	g_byte_array_append(deferred->handles, &row->handle.type, 1);
-	g_byte_array_append(deferred->handles, &row->handle.len, 1);
-	g_byte_array_append(deferred->handles, row->handle.bytes, row->handle.len);
+	/* what cannot be written shows at the end */
+	fwrite(&row->handle, sizeof(row->handle), 1, deferred->handles);
+	deferred->waiting++;
 	if (row->flags & JOURNAL_MADE && !g_hash_table_contains(deferred->dirs, &row->parent))
 		g_hash_table_insert(deferred->dirs, g_memdup2(&row->parent, sizeof(row->parent)),
 				    g_new0(struct directory, 1));
@@ -214,6 +208,30 @@ static void take_touched(void *arg, const struct migrate_binding *handle)
 		g_array_append_val((GArray *)arg, *handle);
 }
 
+static bool no_list(const struct tree *tree, GError **error)
+{
+	g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(errno),
+		    "the list of what is to be carried, beside %s: %s; is there room on its file "
+		    "system?",
+		    tree->config->report, g_strerror(errno));
+	return false;
+}
+
+/* Most of it waits. */
+static bool load_what_cannot_wait(struct rows *rows, GError **error)
+{
+	struct deferred *deferred = &rows->tree->deferred;
+
+	deferred->handles = carried_scratch(rows->tree->carried, error);
+	if (!deferred->handles ||
+	    !journal_each(rows->tree->journal, 0, take_what_cannot_wait, rows, error))
+		return false;
+	if (fflush(deferred->handles) || ferror(deferred->handles))
+		return no_list(rows->tree, error);
+	rewind(deferred->handles);
+	return true;
+}
+
 static bool load_all(struct rows *rows, GError **error)
 {
 	struct tree *tree = rows->tree;
@@ -225,7 +243,7 @@ static bool load_all(struct rows *rows, GError **error)
 		return false;
 	if (rows->many)
 		g_array_set_size(handles, touched);
-	if (rows->many && !journal_each(tree->journal, 0, take_what_cannot_wait, rows, error))
+	if (rows->many && !load_what_cannot_wait(rows, error))
 		return false;
 	for (guint i = 0; i < handles->len; i++) {
 		struct node *node =
@@ -283,11 +301,9 @@ static void load_one(struct rows *rows, const struct migrate_binding *handle)
 		compare_there(tree, node, dir, row.name);
 }
 
-static const uint8_t *read_handle(const uint8_t *at, struct migrate_binding *handle)
+static bool read_handle(FILE *handles, struct migrate_binding *handle)
 {
-	*handle = (struct migrate_binding){.type = at[0], .len = at[1]};
-	memcpy(handle->bytes, at + 2, handle->len);
-	return at + 2 + handle->len;
+	return fread(handle, sizeof(*handle), 1, handles) == 1;
 }
 
 static bool is_missed(struct tree *tree, const struct journal_row *row)
@@ -308,19 +324,20 @@ static bool is_missed(struct tree *tree, const struct journal_row *row)
 /* Whether something that waits, and was not made, is not where it is to be there. */
 static bool miss_waiting(struct tree *tree)
 {
-	const GByteArray *handles = tree->deferred.handles;
-	const uint8_t *at = handles ? handles->data : NULL;
-	const uint8_t *const end = handles ? at + handles->len : NULL;
+	FILE *handles = tree->deferred.handles;
 	struct migrate_binding handle;
 	struct journal_row row;
+	bool missed = false;
 
-	while (at != end && !tree_stops(tree, NULL)) {
-		at = read_handle(at, &handle);
-		if (journal_has_row(tree->journal, &handle, &row) && row.parent.len &&
-		    !(row.flags & JOURNAL_MADE) && is_missed(tree, &row))
-			return true;
-	}
-	return false;
+	if (!handles)
+		return false;
+	const off_t at = ftello(handles);
+	rewind(handles);
+	while (!missed && !tree_stops(tree, NULL) && read_handle(handles, &handle))
+		missed = journal_has_row(tree->journal, &handle, &row) && row.parent.len &&
+			 !(row.flags & JOURNAL_MADE) && is_missed(tree, &row);
+	missed |= ferror(handles) != 0;
+	return fseeko(handles, at, SEEK_SET) < 0 || missed;
 }
 
 static bool is_missed_there(const struct node *node)
@@ -334,10 +351,8 @@ static bool is_missed_there(const struct node *node)
 /* It goes, and the old server alone has it. */
 static bool is_unknown(const struct tree *tree, const struct node *node)
 {
-	const guint64 fileid = node->old.st_ino;
-
 	return (node->todo & TODO_REMOVE) && !node->handle.type && !node->was_carried &&
-	       !(tree->deferred.giving && g_hash_table_contains(tree->deferred.giving, &fileid));
+	       !(rows_fate(tree, node->old.st_ino) & FATE_GIVES);
 }
 
 void rows_spare(struct tree *tree)
@@ -363,21 +378,21 @@ void rows_spare(struct tree *tree)
 	}
 }
 
-static void load_window(struct rows *rows)
+static bool load_window(struct rows *rows, GError **error)
 {
 	struct tree *tree = rows->tree;
 	struct deferred *deferred = &tree->deferred;
 
 	tree_activate(tree, tree->root);
 	tree->root->todo = TODO_TIMES;
-	for (guint i = 0; i < rows_window && deferred->next < deferred->handles->len; i++) {
+	for (guint i = 0; i < rows_window && deferred->waiting; i++, deferred->waiting--) {
 		struct migrate_binding handle;
 
-		deferred->next =
-			(guint)(read_handle(deferred->handles->data + deferred->next, &handle) -
-				deferred->handles->data);
+		if (!read_handle(deferred->handles, &handle))
+			return no_list(tree, error);
 		load_one(rows, &handle);
 	}
+	return true;
 }
 
 bool rows_load(struct tree *tree, GError **error)
@@ -387,16 +402,12 @@ bool rows_load(struct tree *tree, GError **error)
 
 	if (migrate_binding_get(tree->root_fd, MIGRATE_PRIVATE_DIR, &rows.private))
 		rows.private.len = 0;
-	if (!tree->window)
-		return load_all(&rows, error);
-	load_window(&rows);
-	return true;
+	return tree->window ? load_window(&rows, error) : load_all(&rows, error);
 }
 
 bool rows_wait_in(const struct tree *tree, const struct node *dir)
 {
-	return !tree->window && tree->deferred.dirs &&
-	       g_hash_table_contains(tree->deferred.dirs, &dir->handle);
+	return !tree->window && g_hash_table_contains(tree->deferred.dirs, &dir->handle);
 }
 
 static void take_directories(const struct tree *tree)
@@ -416,48 +427,37 @@ static void take_directories(const struct tree *tree)
 	}
 }
 
-static void take_leaving(struct tree *tree)
+unsigned rows_fate(const struct tree *tree, uint64_t fileid)
 {
-	tree->deferred.leaving = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
-	for (guint i = 0; i < tree->active->len; i++) {
-		const struct node *node = tree->active->pdata[i];
-		const guint64 fileid = node->old.st_ino;
+	const guint64 key = fileid;
 
-		if (node->there && node->todo & (TODO_NAMES | TODO_REMOVE))
-			g_hash_table_add(tree->deferred.leaving,
-					 g_memdup2(&fileid, sizeof(fileid)));
-	}
+	return GPOINTER_TO_UINT(g_hash_table_lookup(tree->deferred.fates, &key));
 }
 
-static void add_staying(struct tree *tree, uint64_t fileid)
+void rows_add_fate(struct tree *tree, uint64_t fileid, enum fate fate)
 {
 	const guint64 key = fileid;
 
 	if (fileid)
-		g_hash_table_add(tree->deferred.staying, g_memdup2(&key, sizeof(key)));
+		g_hash_table_insert(tree->deferred.fates, g_memdup2(&key, sizeof(key)),
+				    GUINT_TO_POINTER(rows_fate(tree, fileid) | fate));
 }
 
 /* A window has no nodes of what is not in it, and what was not carried yet is known by nothing else
  * than that it has there. */
-static void take_staying(struct tree *tree)
+static void take_fates(struct tree *tree, bool carries)
 {
-	tree->deferred.staying = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
 	for (guint i = 0; i < tree->active->len; i++) {
 		const struct node *node = tree->active->pdata[i];
 
+		if (!carries && node->there && node->todo & (TODO_NAMES | TODO_REMOVE))
+			rows_add_fate(tree, node->old.st_ino, FATE_LEAVES);
 		if (tree_is_gone(node) && node->left != LEFT_LATER && !node->conflict)
 			continue;
-		add_staying(tree, node->there ? node->old.st_ino : node->fileid);
-		add_staying(tree, node->carried.fileid);
-		add_staying(tree, node->carried.staged);
+		rows_add_fate(tree, node->there ? node->old.st_ino : node->fileid, FATE_STAYS);
+		rows_add_fate(tree, node->carried.fileid, FATE_STAYS);
+		rows_add_fate(tree, node->carried.staged, FATE_STAYS);
 	}
-}
-
-bool rows_stays(const struct tree *tree, uint64_t fileid)
-{
-	const guint64 key = fileid;
-
-	return tree->window && g_hash_table_contains(tree->deferred.staying, &key);
 }
 
 /* FALSE: the directory is not compared again by itself. */
@@ -494,11 +494,9 @@ bool rows_more(struct tree *tree, bool carries)
 		take_what_is_left(tree);
 	} else {
 		take_directories(tree);
-		take_staying(tree);
-		if (!carries)
-			take_leaving(tree);
+		take_fates(tree, carries);
 	}
-	if (deferred->next >= deferred->handles->len)
+	if (!deferred->waiting)
 		return false;
 	tree->window = true;
 	tree->carries = carries;
@@ -513,8 +511,7 @@ bool rows_end(struct tree *tree, GError **error)
 	GHashTable *unsynced = old_unsynced(tree->old);
 	bool good = true;
 
-	if (!tree->deferred.dirs || tree->deferred.left ||
-	    (unsynced && g_hash_table_size(unsynced)))
+	if (!tree->window || tree->deferred.left || (unsynced && g_hash_table_size(unsynced)))
 		return true;
 	g_hash_table_iter_init(&iter, tree->deferred.dirs);
 	while (good && g_hash_table_iter_next(&iter, &handle, &value)) {

@@ -21,8 +21,9 @@
 
 #include "tree.h"
 
-extern guint rows_window; /* so many are dealt with at once at most, where they can wait; fewer in
-			     tests */
+/* So many are dealt with at once at most, where they can wait: memory is theirs, and what cannot
+ * wait has its own.  Fewer in tests. */
+extern guint rows_window;
 
 /* Makes nodes of the objects that have rows which were not dealt with yet, and of those that a run
  * was at when it was killed: tree->active, and the root; or of those of the window.  FALSE with
@@ -33,9 +34,15 @@ bool rows_load(struct tree *tree, GError **error);
 bool rows_more(struct tree *tree, bool carries);
 /* After the last one was carried.  FALSE with error set. */
 bool rows_end(struct tree *tree, GError **error);
-/* Whether, in a window, what has the fileid there is not for it to remove or replace: the first
- * plan knew more of it, and said why it is not at its place. */
-bool rows_stays(const struct tree *tree, uint64_t fileid);
+/* What the first plan says of an object there: bits. */
+enum fate {
+	/* it is here, or was left, and is there, or was not found: it makes place for nothing */
+	FATE_STAYS = 1 << 0,
+	FATE_LEAVES = 1 << 1, /* its place; where that is planned alone */
+	FATE_GIVES = 1 << 2,  /* it is gone here, and what waits comes to its place */
+};
+void rows_add_fate(struct tree *tree, uint64_t fileid, enum fate fate);
+unsigned rows_fate(const struct tree *tree, uint64_t fileid);
 /* Where something was not found there of which not all is here, it may be what the old server has
  * alone, under another name: none of that goes, if it is not known. */
 void rows_spare(struct tree *tree);

@@ -210,9 +210,8 @@ void tree_unsettle(struct node *node)
 
 const char *tree_told(const struct tree *tree, const struct node *node)
 {
-	return node->conflict	     ? node->conflict
-	       : tree->deferred.told ? g_hash_table_lookup(tree->deferred.told, &node->handle)
-				     : NULL;
+	return node->conflict ? node->conflict
+			      : g_hash_table_lookup(tree->deferred.told, &node->handle);
 }
 
 void tree_conflict(struct tree *tree, struct node *node, const char *text)
@@ -220,7 +219,7 @@ void tree_conflict(struct tree *tree, struct node *node, const char *text)
 	if (!tree_told(tree, node))
 		add_problem(tree->conflicts, node, text);
 	node->conflict = g_intern_string(text);
-	if (tree->deferred.told && node->handle.type)
+	if (node->handle.type)
 		g_hash_table_insert(tree->deferred.told,
 				    g_memdup2(&node->handle, sizeof(node->handle)),
 				    (gpointer)node->conflict);
@@ -588,6 +587,11 @@ struct tree *tree_open(const struct volume_config *config, struct journal_reader
 	tree->nodes = g_hash_table_new(journal_handle_hash, journal_handle_equal);
 	tree->inodes = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
 	tree->fileids = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+	tree->deferred.dirs =
+		g_hash_table_new_full(journal_handle_hash, journal_handle_equal, g_free, g_free);
+	tree->deferred.told =
+		g_hash_table_new_full(journal_handle_hash, journal_handle_equal, g_free, NULL);
+	tree->deferred.fates = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
 	tree->active = g_ptr_array_new();
 	tree->conflicts = tree_problems_new();
 	tree->losses = tree_problems_new();
@@ -643,12 +647,10 @@ void tree_close(struct tree *tree)
 	g_hash_table_unref(tree->nodes);
 	g_hash_table_unref(tree->inodes);
 	g_hash_table_unref(tree->fileids);
-	g_clear_pointer(&tree->deferred.handles, g_byte_array_unref);
-	g_clear_pointer(&tree->deferred.dirs, g_hash_table_unref);
-	g_clear_pointer(&tree->deferred.told, g_hash_table_unref);
-	g_clear_pointer(&tree->deferred.leaving, g_hash_table_unref);
-	g_clear_pointer(&tree->deferred.staying, g_hash_table_unref);
-	g_clear_pointer(&tree->deferred.giving, g_hash_table_unref);
+	g_clear_pointer(&tree->deferred.handles, fclose);
+	g_hash_table_unref(tree->deferred.dirs);
+	g_hash_table_unref(tree->deferred.told);
+	g_hash_table_unref(tree->deferred.fates);
 	g_clear_pointer(&tree->parted, g_hash_table_unref);
 	g_ptr_array_unref(tree->active);
 	g_ptr_array_unref(tree->conflicts);

@@ -12,6 +12,7 @@
 #include <glib.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/stat.h>
 
 #include "carried.h"
@@ -58,7 +59,7 @@ enum belongs {
 enum left {
 	LEFT_NOT,
 	/* it cannot be there, and comes again in each run, or what is in it would be forgotten;
-	 * what waits for a window removes it; or, in one, it is not to be touched (rows_stays()) */
+	 * what waits for a window removes it; or, in one, it is not to be touched (FATE_STAYS) */
 	LEFT_UNSAID,
 	LEFT_STAYS, /* on the old server alone */
 	LEFT_LATER, /* it is being changed: for the next run */
@@ -125,18 +126,12 @@ struct given_up {
 
 /* rows.c's: what waits for windows. */
 struct deferred {
-	GByteArray *handles; /* type, length and bytes of each; NULL: nothing does */
-	guint next;	     /* of its bytes: where the next window begins */
-	GHashTable *dirs;    /* where things were made: a handle -> what became of it */
+	FILE *handles;	  /* struct migrate_binding of all that waits; NULL: nothing does */
+	uint64_t waiting; /* so many of them are not in a window yet */
+	GHashTable *dirs; /* where things were made: a handle -> what became of it */
 	/* handles of objects here that have a conflict -> its text: they come again */
 	GHashTable *told;
-	/* of the first plan, where it is not carried: fileids of what is to leave its place */
-	GHashTable *leaving;
-	/* fileids of what is here by the first plan, or was left by it, and is there, or was not
-	 * found: it makes place for nothing */
-	GHashTable *staying;
-	/* fileids of what the first plan knew, is gone here, and gives its place to what waits */
-	GHashTable *giving;
+	GHashTable *fates;   /* fileids of what the first plan knew there -> enum fate */
 	bool looked, missed; /* rows_spare(): something was not found there, by now */
 	bool left;	     /* something is, so that the generations are not noted */
 };

@@ -144,6 +144,29 @@ START_TEST(one_at_a_time)
 }
 END_TEST
 
+/* For what has no room in memory: as long as it is open. */
+START_TEST(scratch)
+{
+	GError *error = NULL;
+	FILE *file;
+
+	trees_make("true");
+	start(1, false);
+	file = carried_scratch(carried, &error);
+	ck_assert_ptr_nonnull(file);
+	sh("! ls /mnt/carried | grep scratch");
+	ck_assert_int_ge(fputs("some", file), 0);
+	rewind(file);
+	ck_assert_int_eq(fgetc(file), 's');
+	fclose(file);
+	sh("mv /mnt/carried /mnt/elsewhere");
+	ck_assert_ptr_null(carried_scratch(carried, &error));
+	ck_assert(strstr(error->message, "/mnt/carried"));
+	g_clear_error(&error);
+	carried_close(carried);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("carried");
@@ -154,6 +177,7 @@ int main(void)
 	tcase_add_test(tcase, notes);
 	tcase_add_test(tcase, of_another_journal);
 	tcase_add_test(tcase, one_at_a_time);
+	tcase_add_test(tcase, scratch);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -147,6 +147,31 @@ START_TEST(ended_before_windows)
 }
 END_TEST
 
+/* Where what waits cannot be kept, nothing is carried, and why is said. */
+START_TEST(no_list)
+{
+	GError *error = NULL;
+	struct way way;
+
+	trees_make(FILL);
+	make("e/x", "echo new >e/x");
+	make("e/y", "echo new >e/y");
+	trees_commit();
+	journal_store_close(journal);
+	rows_window = 1;
+	way_begin(&way);
+	sh("mv /mnt/carried /mnt/elsewhere");
+	ck_assert(!plan_make(way.tree, &way.plan, &error));
+	ck_assert(strstr(error->message, "/mnt/carried"));
+	g_clear_error(&error);
+	sh("mv /mnt/elsewhere /mnt/carried");
+	way_close(&way);
+	open_store();
+	go_back(0);
+	same_trees();
+}
+END_TEST
+
 /* What others have put in the place of what waits is one conflict, and its directory is looked at
  * again. */
 START_TEST(taken_place)
@@ -339,7 +364,7 @@ END_TEST
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 #define IN_ONE	  1000u /* directory */
-#define BYTES_MAX 700	/* an object that waits; with pages that happen to be mapped */
+#define BYTES_MAX 400	/* an object that waits: pages that happen to be mapped */
 
 static unsigned objects = 12000;
 
@@ -433,6 +458,7 @@ int main(int argc, char **argv)
 	tcase_add_test(tcase, counts_once);
 	tcase_add_loop_test(tcase, windows, 0, 3);
 	tcase_add_test(tcase, ended_before_windows);
+	tcase_add_test(tcase, no_list);
 	tcase_add_test(tcase, taken_place);
 	tcase_add_loop_test(tcase, stays, 0, 2);
 	tcase_add_loop_test(tcase, missed, 0, 2);
