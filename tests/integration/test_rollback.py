@@ -7,13 +7,16 @@ back; the migration itself reads it through an export that cannot be written (I1
 import contextlib
 import functools
 import itertools
+import json
 import os
 import re
 import select
 import shutil
 import signal
 import stat
+import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -535,6 +538,74 @@ def switched_again(args):
     migration.crawl()
     same(migration.rollback()['conflicts'], [], 'conflicts')
     equal()
+
+
+MANY, BEFORE, IN_ONE = 1000000, 100000, 2500    # files; that are there at first; in each directory
+PEAK = 256 << 10                                # KiB
+
+
+def each(directories, change):
+    """change(path, n) of the files in them, n the number of each in its directory."""
+    for directory in directories:
+        os.makedirs(directory, exist_ok=True)
+        for n in range(IN_ONE):
+            change(f'{directory}/file number {n}.txt', n)
+
+
+def write_one(path, n):
+    with open(path, 'w') as file:
+        if n % 8 == 0:
+            file.write(path)
+
+
+def change_one(path, n):
+    """Most are changed where they are."""
+    if n % 500 == 1:
+        os.rename(path, path + '.renamed')
+    elif n % 500 == 2:
+        os.remove(path)
+    elif n % 500 == 3:
+        os.link(path, path + '.linked')
+    elif n % 500 == 4:
+        os.rename(path, f'{NEW}/wide/{path.replace("/", " ")}')
+    elif n % 8 == 0:
+        with open(path, 'a') as file:
+            file.write('changed')
+    else:
+        os.chmod(path, 0o604)
+
+
+def carried_within(migration):
+    """What a way back says that took no more memory than PEAK."""
+    with tempfile.TemporaryFile() as out:
+        began = time.monotonic()
+        process = subprocess.Popen([migration.program('migratectl'), '--config', migration.config,
+                                    '--json', 'rollback', VOLUME], stdout=out)
+        _, status, used = os.wait4(process.pid, 0)
+        out.seek(0)
+        said = json.load(out)['rollback']
+    print(f'{counts(said)}: {used.ru_maxrss} KiB, {time.monotonic() - began:.0f} s', flush=True)
+    same(os.waitstatus_to_exitcode(status), 0, 'exit status')
+    expect(used.ru_maxrss <= PEAK, f'{used.ru_maxrss} KiB of memory')
+    return said
+
+
+@case(long=True)
+def a_million_changed(args):
+    """The memory of a run does not grow with what was changed."""
+    before = [f'before{n:03}' for n in range(BEFORE // IN_ONE)]
+    _, migration = begin(args, size='64G', dress=lambda root: each([f'{root}/{name}' for name in before],
+                                                                   write_one))
+    crawl(args, migration)
+    each([f'{NEW}/made{n:03}' for n in range((MANY - BEFORE) // IN_ONE)], write_one)
+    each([f'{NEW}/{name}' for name in before], change_one)
+    for name in before[::10]:
+        os.rename(f'{NEW}/{name}', f'{NEW}/wide/{name}')
+    done = carried_within(migration)
+    same(done['made'], (MANY - BEFORE) * (IN_ONE + 1) // IN_ONE, 'what was made')
+    same(done['removed'], BEFORE // 500, 'what was removed')
+    same(sh('rsync', '-naiHAX', '--filter=-x trusted.quickmigrate.*', '--delete', '--exclude=/.migrate',
+            NEW + '/', OLD + '/'), '', 'what differs')
 
 
 def options(parser):
