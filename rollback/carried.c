@@ -26,8 +26,8 @@ struct carried {
 	MDB_dbi dbi;
 	int lock;
 	bool write;
-	bool void_;	 /* of another journal */
-	unsigned looked; /* journal_env_let_go()'s */
+	bool void_; /* of another journal */
+	struct journal_env_pages pages;
 };
 
 /* Behind the names; what older stores have is the first of it.  What was given follows, each with a
@@ -283,7 +283,7 @@ static bool get_fixed(struct carried *carried, const struct migrate_binding *han
 	MDB_val key = object_key(buffer, 'o', handle);
 
 	*fixed = (struct fixed){0};
-	journal_env_let_go(carried->env, &carried->looked);
+	journal_env_let_go(carried->env, &carried->pages);
 	if (carried->void_ || mdb_get(carried->txn, carried->dbi, &key, value) ||
 	    value->mv_size < sizeof(*fixed))
 		return false;

@@ -124,7 +124,8 @@ bool journal_env_load(const struct journal_env *env, MDB_txn *txn, struct journa
 	return false;
 }
 
-void journal_env_let_go(MDB_env *env, unsigned *looked)
+/* LMDB tells no address, and keeps it as long as the environment is open. */
+static void find_map(MDB_env *env, struct journal_env_pages *pages)
 {
 	unsigned long start, end, inode;
 	char line[4096 + 256];
@@ -132,14 +133,25 @@ void journal_env_let_go(MDB_env *env, unsigned *looked)
 	struct stat st;
 	FILE *maps;
 
-	if (++*looked % LOOKS_MAX || mdb_env_get_fd(env, &fd) || fstat(fd, &st) < 0)
+	if (mdb_env_get_fd(env, &fd) || fstat(fd, &st) < 0)
 		return;
 	maps = fopen("/proc/self/maps", "re");
-	while (maps && fgets(line, sizeof(line), maps))
-		/* LMDB tells no address; what else is mapped of a file is as easily had again */
+	while (maps && !pages->size && fgets(line, sizeof(line), maps))
+		/* what else is mapped of a file is as easily had again */
 		if (sscanf(line, "%lx-%lx r--s %*x %*x:%*x %lu", &start, &end, &inode) == 3 &&
-		    inode == st.st_ino)
-			madvise((void *)start, end - start, MADV_DONTNEED);
+		    inode == st.st_ino) {
+			pages->map = (void *)start;
+			pages->size = end - start;
+		}
 	if (maps)
 		fclose(maps);
+}
+
+void journal_env_let_go(MDB_env *env, struct journal_env_pages *pages)
+{
+	if (++pages->looked % LOOKS_MAX)
+		return;
+	if (!pages->size)
+		find_map(env, pages);
+	madvise(pages->map, pages->size, MADV_DONTNEED);
 }

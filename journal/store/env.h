@@ -34,8 +34,13 @@ bool journal_env_load(const struct journal_env *env, MDB_txn *txn, struct journa
 /*
  * To be called with each page that is looked for: now and then the pages of an environment's file
  * leave this process's memory, where they count as its own although the kernel may take them at any
- * time.  Nothing of them changes, and pointers into them stay right.  *looked: begins with 0.
+ * time.  Nothing of them changes, and pointers into them stay right.  *pages: begins with zeros.
  */
-void journal_env_let_go(MDB_env *env, unsigned *looked);
+struct journal_env_pages {
+	unsigned looked;
+	void *map;
+	size_t size;
+};
+void journal_env_let_go(MDB_env *env, struct journal_env_pages *pages);
 
 #endif

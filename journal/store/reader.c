@@ -16,7 +16,7 @@ struct journal_reader {
 	MDB_txn *txn;
 	struct journal_durable state; /* of the snapshot */
 	const bool *stop;	      /* or NULL */
-	unsigned looked;	      /* journal_env_let_go()'s */
+	struct journal_env_pages pages;
 };
 
 static bool snapshot(struct journal_reader *reader, GError **error)
@@ -127,7 +127,7 @@ static int get_row(struct journal_reader *reader, const struct migrate_binding *
 
 	memset(row, 0, sizeof(*row));
 	row->handle = *handle;
-	journal_env_let_go(reader->env.env, &reader->looked);
+	journal_env_let_go(reader->env.env, &reader->pages);
 	return !ret && !journal_row_decode(value.mv_data, value.mv_size, row) ? MDB_CORRUPTED : ret;
 }
 
@@ -197,7 +197,7 @@ bool journal_each(struct journal_reader *reader, uint64_t after, journal_row_fn 
 		MDB_val found;
 
 		memset(&row, 0, sizeof(row));
-		journal_env_let_go(reader->env.env, &reader->looked);
+		journal_env_let_go(reader->env.env, &reader->pages);
 		good = journal_key_decode(value.mv_data, value.mv_size, &row.handle) &&
 		       !mdb_get(reader->txn, reader->env.rows, &value, &found) &&
 		       journal_row_decode(found.mv_data, found.mv_size, &row);
