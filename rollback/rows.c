@@ -11,7 +11,7 @@
 
 #define DOUBTS (JOURNAL_SCANNED | JOURNAL_MAYBE | JOURNAL_RETURNED | JOURNAL_GONE)
 
-guint rows_window = 16384;
+guint rows_window = 8192;
 
 /* What the old server has of a directory. */
 enum origin {
