@@ -364,7 +364,7 @@ END_TEST
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 #define IN_ONE	  1000u /* directory */
-#define BYTES_MAX 400	/* an object that waits: pages that happen to be mapped */
+#define BYTES_MAX 700	/* an object that waits: pages that happen to be mapped */
 
 static unsigned objects = 12000;
 

@@ -28,7 +28,7 @@ FOLDERS = {
     # what anybody may read, so it knows nothing of the retriever
     'journal/store': ['common'],
     # reads the configuration
-    'journal': ['journal/store', 'retriever/config', 'retriever/source', 'common'],
+    'journal': ['journal/store', 'retriever/config', 'retriever/source', 'retriever/volume', 'common'],
     # likewise
     'guard': ['retriever/config', 'retriever/source', 'common'],
     'retriever/source/smb/worker': ['retriever/source/smb', 'retriever/source'],
