@@ -11,7 +11,7 @@
 
 #define DOUBTS (JOURNAL_SCANNED | JOURNAL_MAYBE | JOURNAL_RETURNED | JOURNAL_GONE)
 
-guint rows_window = 8192;
+guint rows_at_once = 32768;
 
 /* What the old server has of a directory. */
 enum origin {
@@ -185,7 +185,7 @@ static bool take_row(void *arg, const struct journal_row *row)
 
 	if (is_undone(rows, row))
 		g_array_append_val(rows->handles, row->handle);
-	rows->many = rows->handles->len > rows_window;
+	rows->many = rows->handles->len > rows_at_once;
 	return !rows->many && !tree_stops(rows->tree, NULL);
 }
 
@@ -382,10 +382,12 @@ static bool load_window(struct rows *rows, GError **error)
 {
 	struct tree *tree = rows->tree;
 	struct deferred *deferred = &tree->deferred;
+	/* each object of a window costs pages of two stores, too */
+	const guint window = MAX(rows_at_once / 4, 1);
 
 	tree_activate(tree, tree->root);
 	tree->root->todo = TODO_TIMES;
-	for (guint i = 0; i < rows_window && deferred->waiting; i++, deferred->waiting--) {
+	for (guint i = 0; i < window && deferred->waiting; i++, deferred->waiting--) {
 		struct migrate_binding handle;
 
 		if (!read_handle(deferred->handles, &handle))

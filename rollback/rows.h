@@ -21,9 +21,10 @@
 
 #include "tree.h"
 
-/* So many are dealt with at once at most, where they can wait: memory is theirs, and what cannot
- * wait has its own.  Fewer in tests. */
-extern guint rows_window;
+/* So many changed objects are planned at once; of more those that can wait are dealt with in
+ * windows of a quarter of that: memory is theirs, and what cannot wait has its own.  Fewer in
+ * tests. */
+extern guint rows_at_once;
 
 /* Makes nodes of the objects that have rows which were not dealt with yet, and of those that a run
  * was at when it was killed: tree->active, and the root; or of those of the window.  FALSE with

@@ -217,7 +217,7 @@ END_TEST
 
 START_TEST(unreadable_here)
 {
-	rows_window = _i ? 1 : rows_window;
+	rows_at_once = _i ? 1 : rows_at_once;
 	trees_make(FILL);
 	change("a/2", JOURNAL_DATA, "echo new >a/2");
 	make("d/new", "echo new >d/new");
@@ -242,7 +242,7 @@ START_TEST(i12_unseen_here)
 	const bool damaged = _i % 2;
 	struct way way;
 
-	rows_window = _i / 2 ? 1 : rows_window;
+	rows_at_once = _i / 2 ? 1 : rows_at_once;
 	trees_make(FILL);
 	change("a/3", JOURNAL_DATA, "echo new >a/3");
 	go_back(0);
@@ -302,7 +302,7 @@ END_TEST
 
 START_TEST(unreadable_there)
 {
-	rows_window = _i ? 1 : rows_window;
+	rows_at_once = _i ? 1 : rows_at_once;
 	trees_make(FILL);
 	change("a/2", JOURNAL_DATA, "echo new >a/2");
 	make("d/new", "echo new >d/new");
@@ -350,7 +350,7 @@ END_TEST
 /* What is below it has no line of its own. */
 START_TEST(hidden_there)
 {
-	rows_window = _i ? 1 : rows_window;
+	rows_at_once = _i ? 1 : rows_at_once;
 	trees_make(FILL);
 	change("a/2", JOURNAL_DATA, "echo new >a/2");
 	change("a/b", JOURNAL_META, "chmod 700 a/b");

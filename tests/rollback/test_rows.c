@@ -93,7 +93,7 @@ START_TEST(windows)
 	trees_commit();
 	journal_store_close(journal);
 	plan_all(&whole);
-	rows_window = 1 + (guint)_i;
+	rows_at_once = 1 + (guint)_i;
 	plan_all(&parts);
 	open_store();
 	ck_assert_uint_eq(parts.made, whole.made);
@@ -110,7 +110,7 @@ START_TEST(windows)
 	make("n/m/5", "echo new >n/m/5");
 	go_back(0);
 	same_trees();
-	rows_window = 100;
+	rows_at_once = 100;
 	ck_assert_uint_eq(loaded(), 1);
 }
 END_TEST
@@ -123,12 +123,12 @@ static void go_without_windows(void)
 
 	trees_commit();
 	journal_store_close(journal);
-	rows_window = 1;
+	rows_at_once = 1;
 	way_open(&way);
 	ck_assert(carry_out(way.tree, &stop_now, &way.done, &error));
 	way_close(&way);
 	open_store();
-	rows_window = 100;
+	rows_at_once = 100;
 }
 
 /* The names of what waited are found by comparing its directory. */
@@ -158,7 +158,7 @@ START_TEST(no_list)
 	make("e/y", "echo new >e/y");
 	trees_commit();
 	journal_store_close(journal);
-	rows_window = 1;
+	rows_at_once = 1;
 	way_begin(&way);
 	sh("mv /mnt/carried /mnt/elsewhere");
 	ck_assert(!plan_make(way.tree, &way.plan, &error));
@@ -181,7 +181,7 @@ START_TEST(taken_place)
 	make("e/y", "echo new >e/y");
 	make("e/z", "echo new >e/z");
 	sh("echo theirs >" OLD_TREE "/e/y");
-	rows_window = 1;
+	rows_at_once = 1;
 	for (unsigned i = 0; i < 2; i++) {
 		go_back(2); /* theirs, and what is to be there */
 		sh("cd " OLD_TREE "/e && grep -q new x && grep -q theirs y && grep -q new z");
@@ -203,7 +203,7 @@ START_TEST(stays)
 	make("a/b", "echo new >a/b");
 	make("e/x", "echo new >e/x");
 	sh("cd " OLD_TREE "/e && echo theirs >z && echo theirs >b");
-	rows_window = _i ? 1 : rows_window;
+	rows_at_once = _i ? 1 : rows_at_once;
 	for (unsigned i = 0; i < 2; i++) {
 		go_back(6); /* what is theirs, and what that keeps out */
 		sh("cd " OLD_TREE " && grep -q old3 a/3 && grep -q x a/b/x && grep -q y a/b/c/y && "
@@ -230,7 +230,7 @@ START_TEST(missed)
 	make("a/5.tmp", "echo new >a/5.tmp");
 	take_away("a/5");
 	make("a/5", "echo new >a/5");
-	rows_window = _i ? 1 : rows_window;
+	rows_at_once = _i ? 1 : rows_at_once;
 	go_back(3); /* it, what may be it, and what is to be there */
 	sh("cd " OLD_TREE " && grep -q old3 d/g && grep -q new e/x.tmp && grep -q new a/5");
 }
@@ -257,7 +257,7 @@ START_TEST(outside)
 	make("e/x", "echo new >e/x");
 	trees_commit();
 	journal_store_close(journal);
-	rows_window = 1;
+	rows_at_once = 1;
 	way_begin(&way);
 	tree_close(way.tree);
 	way.config.root = (char *)NEW_TREE "/e";
@@ -331,7 +331,7 @@ START_TEST(no_words)
 	make("e/n:/y", "echo new >e/n:/y");
 	make("a/z:", "echo new >a/z:");
 	make("d/z", "echo new >d/z");
-	rows_window = _i ? 1 : rows_window;
+	rows_at_once = _i ? 1 : rows_at_once;
 	for (unsigned i = 0; i < 2; i++) {
 		go_with(&other, 0, 4);
 		sh("cd " OLD_TREE " && test -e d/z && test ! -e a/z: && test ! -e e/n:");
@@ -353,7 +353,7 @@ START_TEST(in_use)
 	make("a/3", "mkdir a/3");
 	make("e/x", "echo new >e/x");
 	make("e/y", "echo new >e/y");
-	rows_window = _i ? 1 : rows_window;
+	rows_at_once = _i ? 1 : rows_at_once;
 	go_with(&other, 1, 0);
 	sh("test -d " OLD_TREE "/a/3 && test -e " OLD_TREE "/e/y");
 	go_back(0);
@@ -431,7 +431,7 @@ START_TEST(memory)
 {
 	long half, all;
 
-	rows_window = MIN(rows_window, objects / 6);
+	rows_at_once = MIN(rows_at_once, objects / 6);
 	trees_make("true");
 	change_many(0, objects / 2, JOURNAL_MADE);
 	half = peak(false);

@@ -311,7 +311,7 @@ START_TEST(i12_sequences)
 	pid_t pid;
 
 	if (!seeds && _i >= all)
-		rows_window = 1 + (guint)_i % 3;
+		rows_at_once = 1 + (guint)_i % 3;
 	share_steps();
 	start(&pid);
 	if (!pid) {
@@ -321,7 +321,7 @@ START_TEST(i12_sequences)
 	int status = end_of(pid);
 	if (status)
 		fprintf(stderr, "seed %d failed; alone: %s %d 1 %u\n", seed, program, seed,
-			rows_window);
+			rows_at_once);
 	ck_assert_int_eq(status, 0);
 }
 END_TEST
@@ -335,7 +335,7 @@ int main(int argc, char **argv)
 	if (argc > 1) {
 		first_seed = atoi(argv[1]);
 		seeds = argc > 2 ? atoi(argv[2]) : 1;
-		rows_window = argc > 3 ? (guint)atoi(argv[3]) : rows_window;
+		rows_at_once = argc > 3 ? (guint)atoi(argv[3]) : rows_at_once;
 	}
 	tcase_set_timeout(tcase, 120);
 	tcase_add_loop_test(tcase, i12_sequences, 0,

@@ -92,7 +92,7 @@ START_TEST(looked_at_again)
 	take_away("a/5");
 	take_away("d/fifo");
 	for (unsigned i = 0; i < 2; i++) {
-		rows_window = i ? 1 : rows_window; /* where it is one line, too */
+		rows_at_once = i ? 1 : rows_at_once; /* where it is one line, too */
 		go_back_held(FILES + 1, "a");
 		same_trees();
 	}
@@ -119,7 +119,7 @@ START_TEST(made_in_it)
 	const struct migrate_binding handle = handle_of("a/b/n");
 	make("a/b/n/x", "echo new >a/b/n/x");
 	make("a/b/n/y", "echo new >a/b/n/y");
-	rows_window = 1;
+	rows_at_once = 1;
 	held = g_hash_table_new(g_str_hash, g_str_equal);
 	g_hash_table_add(held, (gpointer) "a/b");
 	for (unsigned i = 0; i < 2; i++) {
