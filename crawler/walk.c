@@ -7,7 +7,8 @@
  *   subdirectories done -> finish asked for, again after a while where it is not ready
  *   -> done
  *
- * One whose fill failed is read all the same, for the names that it has, and not finished.
+ * One whose fill failed is read all the same, for the names that it has, and not finished; nor are
+ * its subdirectories, where it is not filled.
  *
  * A node counts as one of its parent's `pending` until it is done, and keeps the parent in memory.
  */
@@ -47,7 +48,7 @@ struct node {
 	unsigned pending;	    /* subdirectories begun and not done */
 	uint8_t attempts;
 	uint8_t request; /* enum request, the last one */
-	bool unfilled;	 /* before the fill */
+	bool unfilled;	 /* as far as is known */
 	bool read;	 /* to its end */
 	bool left;	 /* it or something below is not finished */
 };
@@ -275,6 +276,7 @@ static void take_up(struct node *node)
 {
 	struct walk *walk = node->walk;
 	const int status = node->status;
+	enum migrate_state state;
 
 	if (status == -EAGAIN) {
 		ask_again(node);
@@ -287,6 +289,7 @@ static void take_up(struct node *node)
 		node_done(node);
 	} else if (!status) {
 		walk->counts.filled += node->unfilled;
+		node->unfilled = false;
 		node->attempts = 0;
 		node->due = walk->now + SETTLE_MS;
 		read_on(node);
@@ -294,6 +297,8 @@ static void take_up(struct node *node)
 		/* Some of its own entries have a problem; the others, and what is below, may have
 		 * none. */
 		note_error(node, status);
+		if (!walk->ops->load(node->fd, &state))
+			node->unfilled = state != MIGRATE_FILLED;
 		read_on(node);
 	}
 }
@@ -327,6 +332,7 @@ static void visit(struct walk *walk, struct node *parent, const struct directory
 	}
 	walk->counts.visited++;
 	node->unfilled = state != MIGRATE_FILLED;
+	node->left = parent && parent->unfilled;
 	if (finishes(walk) || node->unfilled)
 		request_node(node, REQUEST_FILL);
 	else

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "config/advice.h"
+#include "directory_state.h"
 #include "source/gate.h"
 #include "source_root.h"
 #include "source/posix_acl.h"
@@ -399,8 +400,12 @@ static int bind_root(struct retriever *retriever, const struct source_xattrs *xa
 	/* of a copy of ours the marks are as it was made */
 	const unsigned before =
 		copied ? left_out_get_told(retriever->prior->fd) : TOLD_KNOWN | told(retriever);
-	int ret = 0;
+	int fd = openat(retriever->private_fd, ORDERED_FILE,
+			O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	int ret = fd < 0 ? -errno : 0;
 
+	if (fd >= 0)
+		close(fd);
 	errors_set_directory(retriever->errors, retriever->private_fd);
 	report_set_directory(retriever->report, retriever->private_fd);
 	counters_reset(retriever);
@@ -411,7 +416,7 @@ static int bind_root(struct retriever *retriever, const struct source_xattrs *xa
 	aside_count(retriever);
 	counters_save(retriever, false);
 	history_sample(retriever);
-	if (before & TOLD_KNOWN)
+	if (!ret && before & TOLD_KNOWN)
 		ret = left_out_told(retriever->root_fd, before, true);
 	if (!ret)
 		ret = attach_report(retriever);

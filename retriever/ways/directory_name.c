@@ -92,6 +92,7 @@ static void name_make_entered(struct object *object, void *arg)
 	const struct prior *prior = object->retriever->prior;
 	int prior_fd = prior ? prior_directory(prior, n->path) : -1;
 	struct stub_parent parent = directory_parent(object, n->named, n->path, prior_fd);
+	const char *reason = NULL;
 	struct stat st;
 	int ret;
 
@@ -102,8 +103,10 @@ static void name_make_entered(struct object *object, void *arg)
 			      ? -ELOOP
 			      : stub_create(object->retriever, &parent, &n->entry, n->target,
 					    n->xattrs);
-		if (ret == STUB_THERE)
-			ret = directory_is_other(object->fd, &n->entry) ? -EEXIST : 0;
+		if (ret == STUB_THERE) {
+			reason = directory_why_other(object, &n->entry);
+			ret = reason ? -EEXIST : 0;
+		}
 		if (ret == -ENOENT) /* of ours, not of the old server */
 			ret = -EIO;
 	}
@@ -117,7 +120,7 @@ static void name_make_entered(struct object *object, void *arg)
 	}
 	if (ret < 0 && ret != -ENOENT)
 		errors_add_name(object->retriever->errors, object->fd, n->name, ret,
-				name_not_made(ret));
+				reason ? reason : name_not_made(ret));
 	else if (ret >= 0)
 		errors_forget_name(object->retriever->errors, &object->key, n->name);
 	name_answer(n, ret < 0 ? ret : 0);
@@ -354,7 +357,7 @@ void directory_name(struct object *object, const char *name, object_done_fn done
 {
 	struct name_request *n;
 	struct stat st;
-	bool filled, complete, here;
+	bool filled, complete, here, foreign;
 	int ret = 0;
 
 	g_mutex_lock(&object->lock);
@@ -362,7 +365,9 @@ void directory_name(struct object *object, const char *name, object_done_fn done
 	complete = object->record.flags & MIGRATE_REC_NAMED;
 	g_mutex_unlock(&object->lock);
 	here = filled || fstatat(object->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
-	if (filled || (here && !(st.st_mode == S_IFREG && dummy_is(object->fd, name)))) {
+	foreign = here && !filled && S_ISDIR(st.st_mode) && directory_is_foreign(object, name);
+	if (filled ||
+	    (here && !foreign && !(st.st_mode == S_IFREG && dummy_is(object->fd, name)))) {
 		done(arg, 0);
 		return;
 	}

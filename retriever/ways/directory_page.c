@@ -13,7 +13,8 @@
  * client may have removed it since (I6).
  *
  * A crash leaves some of the names in an unfilled directory, each of an object that was whole
- * before it had the name (stub.h).  The next fill finds them there.
+ * before it had the name (stub.h).  The next fill finds them there.  A directory among them has its
+ * record (finish.h): one that has none is not ours.
  */
 #include "directory_page.h"
 
@@ -210,33 +211,17 @@ bool directory_is_in_itself(const struct object *directory, const char *path,
 	return (!path || !entry->handle_len || depth >= DEPTH_MIN) && is_above(directory, entry);
 }
 
-bool directory_is_other(int dir_fd, const struct source_entry *entry)
-{
-	int fd = openat(dir_fd, entry->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	struct stat st;
-	bool other = fd >= 0 && fstat(fd, &st) == 0 &&
-		     (st.st_mode & S_IFMT) != (entry->attr.mode & S_IFMT) &&
-		     migrate_has_record(fd) == 0;
-
-	if (fd >= 0)
-		close(fd);
-	return other;
-}
-
-/* Something has the entry's name already: 0 or -EEXIST. */
-static int there(struct run *run, const struct stub_parent *parent,
-		 const struct source_entry *entry)
+/* Something has the entry's name already: NULL, or why it is not the entry. */
+static const char *there(struct run *run, const struct source_entry *entry)
 {
 	/* as it is written nothing here has it */
 	if (run->not_here && listed_has(run->not_here, seen_hash(entry->name)))
-		return -EEXIST;
-	return !run->names_only && !run->object->retriever->copying &&
-			       directory_is_other(parent->fd, entry)
-		       ? -EEXIST
-		       : 0;
+		return NAME_TAKEN;
+	return run->names_only ? NULL : directory_why_other(run->object, entry);
 }
 
-static void fail_name(struct run *run, const char *name, int status)
+/* reason: NULL, or what is known of it. */
+static void fail_name(struct run *run, const char *name, int status, const char *reason)
 {
 	const char *word =
 		status == -EPERM && run->prior_fd >= 0 ? flags_word(run->prior_fd, name) : NULL;
@@ -247,13 +232,16 @@ static void fail_name(struct run *run, const char *name, int status)
 		     : NULL;
 
 	failed_names_add(&run->failed_names, name, status,
-			 flagged ? flagged : name_not_made(status));
+			 reason	   ? reason
+			 : flagged ? flagged
+				   : name_not_made(status));
 }
 
 /* 0; STUB_ASK, STUB_ASK_BARE: the old server has to be asked for its extended attributes first. */
 static int make(struct run *run, const struct stub_parent *parent, const struct source_entry *entry,
 		const char *target, const struct source_xattrs *xattrs)
 {
+	const char *reason = NULL;
 	int ret;
 
 	if (run->names_only)
@@ -264,7 +252,8 @@ static int make(struct run *run, const struct stub_parent *parent, const struct 
 		ret = stub_create(run->object->retriever, parent, entry, target, xattrs);
 	if (ret == STUB_THERE) {
 		g_atomic_int_inc(&run->there);
-		ret = there(run, parent, entry);
+		reason = there(run, entry);
+		ret = reason ? -EEXIST : 0;
 	}
 	if (ret >= STUB_ASK)
 		return ret;
@@ -273,7 +262,7 @@ static int make(struct run *run, const struct stub_parent *parent, const struct 
 	if (ret == -ENOSPC || ret == -EDQUOT)
 		g_atomic_int_inc(&run->full);
 	if (ret < 0)
-		fail_name(run, entry->name, ret);
+		fail_name(run, entry->name, ret, reason);
 	return 0;
 }
 

@@ -25,9 +25,6 @@ bool directory_is_snapshot(const struct volume_config *config, const struct sour
  * each time all of them again. */
 bool directory_is_in_itself(const struct object *directory, const char *path,
 			    const struct source_entry *entry);
-/* Whether something whole of another kind has the entry's name in the directory.  A stub of another
- * kind fails by itself, when it is fetched (version.h).  Blocks for the disk. */
-bool directory_is_other(int dir_fd, const struct source_entry *entry);
 
 /* Why an object's BACKEND_XATTRS failed, for the list. */
 const char *directory_xattrs_refused(const struct retriever *retriever);

@@ -2,9 +2,13 @@
 #include "directory_state.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
+#include "failed_names.h"
 #include "volume/dummy.h"
 #include "volume/errors.h"
 #include "volume/jobs.h"
@@ -83,6 +87,51 @@ bool directory_names_fixed(struct object *object)
 static bool is_root(const struct object *object)
 {
 	return migrate_binding_equal(&object->key, &object->retriever->root_key);
+}
+
+bool directory_is_foreign(const struct object *directory, const char *name)
+{
+	const struct retriever *retriever = directory->retriever;
+	struct migrate_record rec;
+	bool foreign = false;
+	int fd, ret;
+
+	if (retriever->copying || (is_root(directory) && !strcmp(name, MIGRATE_PRIVATE_DIR)) ||
+	    faccessat(retriever->private_fd, ORDERED_FILE, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+		return false;
+	fd = retriever_open_name(directory->fd, name, O_RDONLY | O_DIRECTORY | O_NOATIME);
+	if (fd < 0) /* something is mounted over it: finish.c says so */
+		return false;
+	ret = migrate_record_load(fd, &rec);
+	if (ret == 1) {
+		foreign = rec.flags & MIGRATE_REC_RETURNED;
+		migrate_record_clear(&rec);
+	} else {
+		foreign = ret == 0;
+	}
+	close(fd);
+	return foreign;
+}
+
+const char *directory_why_other(const struct object *directory, const struct source_entry *entry)
+{
+	const char *why = NULL;
+	struct stat st;
+	int fd;
+
+	if (directory->retriever->copying)
+		return NULL;
+	fd = openat(directory->fd, entry->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (fd >= 0 && fstat(fd, &st) == 0) {
+		if (S_ISDIR(st.st_mode) && directory_is_foreign(directory, entry->name))
+			why = NAME_FOREIGN;
+		else if ((st.st_mode & S_IFMT) != (entry->attr.mode & S_IFMT) &&
+			 migrate_has_record(fd) == 0)
+			why = NAME_TAKEN;
+	}
+	if (fd >= 0)
+		close(fd);
+	return why;
 }
 
 static int take_back(struct retriever *retriever, const GPtrArray *unlisted, int dir_fd,

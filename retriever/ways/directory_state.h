@@ -7,11 +7,23 @@
 #ifndef DIRECTORY_STATE_H
 #define DIRECTORY_STATE_H
 
+#include "source/source.h"
 #include "volume/object.h"
+
+/* .migrate/ordered: the volume was attached by a release that finishes directories in order
+ * (finish.h).  Earlier ones left some without a record where it is told from nobody else's. */
+#define ORDERED_FILE "ordered"
 
 /* Whether names are not the retriever's to make any more (I6): one that a client removed since must
  * not come back. */
 bool directory_names_fixed(struct object *object);
+/* Whether the name in the directory, which is not filled, is of a directory that the retriever did
+ * not make: a program of this machine did.  Blocks for the disk, like the next. */
+bool directory_is_foreign(const struct object *directory, const char *name);
+/* Why what has the entry's name in the directory, which is not filled, cannot be the entry: that is
+ * foreign, or whole and of another kind.  NULL: it can.  A stub of another kind fails by itself,
+ * when it is fetched (version.h). */
+const char *directory_why_other(const struct object *directory, const struct source_entry *entry);
 /* With the lock held, of an unfilled directory: a fill has brought every name.  It becomes filled
  * on a worker, and who waits for it is answered.  list_again: fills it anew, where a name that was
  * listed is not here; any thread, no lock. */

@@ -35,6 +35,11 @@
 	"upper and lower case, or the old server has put something else in its place: compare "    \
 	"both, rename one, then retry; or give it up: migratectl skip"
 
+#define NAME_FOREIGN                                                                               \
+	"a program of this machine has made a directory of this name here, which hides the old "   \
+	"server's: move it out of the volume, then retry; or leave it in that one's place: "       \
+	"migratectl skip"
+
 struct failed_names {
 	struct errors *errors;
 	int dir_fd;

@@ -3,8 +3,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "config/messages.h"
@@ -114,6 +116,35 @@ static bool is_another(struct object *directory, uint64_t sum)
 			    "its names are not those that the old server listed, and no client "
 			    "has changed them: compare both, then retry, which takes what is here");
 	return another;
+}
+
+/*
+ * Whether it has to keep its record because the directory that it is in is not filled: there what
+ * has none is foreign (directory_state.h).  What is filled stays so, and btrfs alone may forget
+ * that in a power cut and not what was done later.
+ */
+static enum left look_above(struct object *directory)
+{
+	struct retriever *retriever = directory->retriever;
+	enum left left = NOTHING;
+	struct migrate_record rec;
+	struct statfs fs;
+	int fd;
+
+	if (retriever->copying || migrate_binding_equal(&directory->key, &retriever->root_key))
+		return NOTHING;
+	fd = openat(directory->fd, "..", O_RDONLY | O_DIRECTORY | O_NOATIME | O_CLOEXEC);
+	if (fd < 0)
+		return SOMETHING;
+	if (migrate_record_load(fd, &rec) == 1) {
+		if (rec.state == MIGRATE_UNFILLED)
+			left = rec.error ? FAILED : SOMETHING;
+		else if (fstatfs(fd, &fs) == 0 && fs.f_type == BTRFS_SUPER_MAGIC && fsync(fd) < 0)
+			left = SOMETHING;
+		migrate_record_clear(&rec);
+	}
+	close(fd);
+	return left;
 }
 
 static enum left scan(struct finish *finish)
@@ -236,9 +267,12 @@ static enum left look(struct finish *finish)
 	finish->filled = directory_of(directory)->filled;
 	g_mutex_unlock(&directory->lock);
 	g_ptr_array_set_size(finish->syncing, 0);
-	left = directory->normal					 ? NOTHING
-	       : places_open(directory->retriever) || is_held(directory) ? SOMETHING
-									 : scan(finish);
+	if (directory->normal)
+		left = NOTHING;
+	else if (places_open(directory->retriever) || is_held(directory))
+		left = SOMETHING;
+	else if ((left = look_above(directory)) == NOTHING)
+		left = scan(finish);
 	finish->settles = left == SYNCING && finish->syncing->len <= SYNCING_MAX;
 	return left;
 }

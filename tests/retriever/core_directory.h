@@ -58,10 +58,23 @@ static inline int open_below(int fd, const char *name, int flags)
 	return new;
 }
 
-/* Everything of a directory, and its record's end. */
+/* The directory that it is in gets its names: else it cannot be finished. */
+static inline void fill_above(int fd)
+{
+	int up = open_below(fd, "..", O_RDONLY | O_DIRECTORY);
+
+	if (core_state(up) == MIGRATE_UNFILLED)
+		fill(up);
+	close(up);
+}
+
+/* Everything of a directory, the names of the one that it is in, and its record's end. */
 static inline int make_whole(int fd)
 {
-	int ret = core_wait(core_ask_fill(&core, fd, MIGRATE_DATA | MIGRATE_BACKGROUND));
+	int ret;
+
+	fill_above(fd);
+	ret = core_wait(core_ask_fill(&core, fd, MIGRATE_DATA | MIGRATE_BACKGROUND));
 
 	ck_assert_int_eq(ret, 0);
 	for (unsigned i = 0; i < 100; i++) {

@@ -13,6 +13,8 @@ static struct core core;
 
 static void start(unsigned n)
 {
+	int root;
+
 	core_make(&core);
 	for (unsigned i = 0; i < n; i++) {
 		g_autofree char *name = g_strdup_printf("d/f%u", i);
@@ -20,6 +22,9 @@ static void start(unsigned n)
 		core_source_file(&core, name, 1 + i * 13, i);
 	}
 	core_start(&core);
+	root = core_root(&core);
+	ck_assert_int_eq(core_wait(core_ask_fill(&core, root, 0)), 0);
+	close(root);
 }
 
 static int data_of(int fd)

@@ -382,6 +382,27 @@ START_TEST(i12_an_owner_that_nobody_tells)
 }
 END_TEST
 
+START_TEST(i13_a_directory_that_is_not_ours)
+{
+	int fd;
+
+	core_make(&core);
+	core_source_file(&core, "d/sub/f", 10, 1);
+	core_start(&core);
+	fd = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+	ck_assert_int_eq(mkdirat(fd, "sub", 0755), 0);
+	ck_assert_int_lt(core_name_in(&core, fd, "sub"), 0);
+	core_expect_answer(&core, "errors 0", "/d/sub\n");
+	core_expect_answer(&core, "errors 0", "a program of this machine has made a directory");
+	ck_assert_int_eq(unlinkat(fd, "sub", AT_REMOVEDIR), 0);
+	ck_assert_int_eq(core_name_in(&core, fd, "sub"), 0);
+	ck_assert_int_eq(core_name_in(&core, fd, "sub"), 0); /* it is */
+	ck_assert_uint_eq(errors_count(core.retriever->errors), 0);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("directory: one name");
@@ -402,6 +423,7 @@ int main(void)
 	tcase_add_test(tcase, i13_listed_spelling_only);
 	tcase_add_test(tcase, i13_tried_once);
 	tcase_add_test(tcase, i13_a_trial_that_fails);
+	tcase_add_test(tcase, i13_a_directory_that_is_not_ours);
 	tcase_add_test(tcase, i13_snapshots);
 	return run_suite(suite);
 }

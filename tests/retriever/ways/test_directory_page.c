@@ -4,6 +4,9 @@
 
 #include <sys/sysmacros.h>
 
+#include "ways/directory_state.h"
+#include "ways/place.h"
+
 static const char acl[] = "u::6 u:1000:6 g::4 m::6 o::4";
 
 static void expect_acl(int dir, const char *name)
@@ -393,6 +396,78 @@ START_TEST(the_reserved_name)
 }
 END_TEST
 
+/* What a program of this machine made there before the directory was filled hides nothing. */
+START_TEST(i13_a_directory_that_is_not_ours)
+{
+	int fd;
+
+	core_make(&core);
+	core_source_file(&core, "d/sub/f", 10, 1);
+	core_source_file(&core, "d/g", 10, 1);
+	core_start(&core);
+	fd = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+	ck_assert_int_eq(mkdirat(fd, "sub", 0755), 0);
+	ck_assert_int_lt(fill(fd), 0);
+	ck_assert_int_eq(core_state(fd), MIGRATE_UNFILLED);
+	ck_assert_int_eq(faccessat(fd, "g", F_OK, 0), 0); /* the rest goes on */
+	core_expect_answer(&core, "errors 0", "/d/sub\n");
+	core_expect_answer(&core, "errors 0", "a program of this machine has made a directory");
+	core_expect_answer(&core, "finalize", "-16 ");
+	/* what is unfinished here may be moved into it */
+	ck_assert_int_eq(place_found(core.retriever, open_below(fd, "sub", O_RDONLY)), 1);
+	core_expect_answer(&core, "retry", "0 ");
+	ck_assert_int_lt(fill(fd), 0);
+	ck_assert_int_eq(unlinkat(fd, "sub", AT_REMOVEDIR), 0);
+	core_expect_answer(&core, "retry", "0 ");
+	ck_assert_int_eq(fill(fd), 0);
+	ck_assert_int_eq(core_state(open_below(fd, "sub", O_RDONLY)), MIGRATE_UNFILLED);
+	ck_assert_uint_eq(errors_count(core.retriever->errors), 0);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+START_TEST(i13_a_directory_that_is_not_ours_given_up)
+{
+	g_autofree char *command = NULL;
+	int fd;
+
+	core_make(&core);
+	core_source_file(&core, "d/sub/f", 10, 1);
+	core_start(&core);
+	fd = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+	ck_assert_int_eq(mkdirat(fd, "sub", 0755), 0);
+	ck_assert_int_lt(fill(fd), 0);
+	command = g_strdup_printf("skip names %s/d/sub", core.root);
+	core_expect_answer(&core, command, "names=1\n");
+	ck_assert_int_eq(make_whole(fd), 0);
+	ck_assert_uint_eq(count_names(fd), 1);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* An earlier release may have made it, finished it, and been stopped. */
+START_TEST(i13_a_directory_of_an_earlier_release)
+{
+	g_autofree char *ordered = NULL;
+	int fd;
+
+	core_make(&core);
+	core_source_file(&core, "d/sub/f", 10, 1);
+	core_start(&core);
+	fd = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+	ordered = core_path(&core, ".migrate/" ORDERED_FILE);
+	ck_assert_int_eq(unlink(ordered), 0);
+	ck_assert_int_eq(mkdirat(fd, "sub", 0755), 0);
+	ck_assert_int_eq(core_name_in(&core, fd, "sub"), 0);
+	ck_assert_int_eq(fill(fd), 0);
+	ck_assert_uint_eq(errors_count(core.retriever->errors), 0);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("directory: pages");
@@ -411,5 +486,8 @@ int main(void)
 	tcase_add_test(tcase, every_kind);
 	tcase_add_test(tcase, i12_a_local_error_is_no_vanished_name);
 	tcase_add_test(tcase, the_reserved_name);
+	tcase_add_test(tcase, i13_a_directory_that_is_not_ours);
+	tcase_add_test(tcase, i13_a_directory_that_is_not_ours_given_up);
+	tcase_add_test(tcase, i13_a_directory_of_an_earlier_release);
 	return run_suite(suite);
 }

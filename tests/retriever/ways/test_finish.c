@@ -195,6 +195,7 @@ START_TEST(i5_a_placing_during_a_finish)
 	b = core_find(&core, "b", O_RDONLY | O_DIRECTORY);
 	ck_assert_int_eq(fill(a), 0);
 	ck_assert_int_eq(fill(b), 0);
+	fill_above(b);
 	file = open_below(a, "file", O_RDONLY);
 	known = open_below(b, "known", O_RDWR);
 	ck_assert_int_eq(object_get(core.retriever, known, &last), 0);
@@ -230,6 +231,7 @@ START_TEST(i5_a_held_directory_is_not_looked_at)
 	core_start(&core);
 	a = core_find(&core, "a", O_RDONLY | O_DIRECTORY);
 	ck_assert_int_eq(fill(a), 0);
+	fill_above(a);
 	path = g_strconcat(core.root, "/a/file", NULL);
 	held = migrate_hold(a, MIGRATE_HOLD_SHARED, NULL);
 	ck_assert_int_ge(held, 0);
@@ -318,6 +320,7 @@ START_TEST(i5_a_directory_called_migrate)
 	core_start(&core);
 	d = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
 	ck_assert_int_eq(fill(d), 0);
+	fill_above(d);
 	sub = open_below(d, ".migrate", O_RDONLY | O_DIRECTORY);
 	ck_assert_int_eq(core_state(sub), MIGRATE_UNFILLED);
 	ck_assert_int_eq(core_finish(&core, d), -EAGAIN);
@@ -404,6 +407,34 @@ START_TEST(i13_what_is_mounted_over_it)
 }
 END_TEST
 
+/* There one without a record is not ours. */
+START_TEST(i13_a_directory_in_one_that_is_not_filled)
+{
+	unsigned rule;
+	int d, sub;
+
+	core_make(&core);
+	core_source_file(&core, "d/sub/empty", 0, 1);
+	core_start(&core);
+	d = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+	sub = core_find(&core, "d/sub", O_RDONLY | O_DIRECTORY);
+	ck_assert_int_eq(fill(sub), 0);
+	ck_assert_int_eq(core_finish(&core, sub), -EAGAIN);
+	rule = backend_fault_add(
+		core.fault, &(struct fault_rule){.ops = LISTS, .action = FAULT_REFUSE, .count = 1});
+	ck_assert_int_lt(fill(d), 0);
+	ck_assert_int_eq(core_finish(&core, sub), -EREMOTEIO);
+	ck_assert_int_eq(core_state(sub), MIGRATE_FILLED);
+	backend_fault_remove(core.fault, rule);
+	ck_assert_int_eq(fill(d), 0);
+	ck_assert_int_eq(make_whole(sub), 0);
+	ck_assert_int_eq(make_whole(d), 0);
+	close(sub);
+	close(d);
+	core_free(&core);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("finish");
@@ -416,6 +447,7 @@ int main(void)
 	tcase_add_test(tcase, i13_names_that_clients_changed_with_the_mtime_kept);
 	tcase_add_test(tcase, i13_lost_and_found);
 	tcase_add_test(tcase, i13_what_is_mounted_over_it);
+	tcase_add_test(tcase, i13_a_directory_in_one_that_is_not_filled);
 	tcase_add_test(tcase, i5_a_placing_during_a_finish);
 	tcase_add_test(tcase, i5_a_held_directory_is_not_looked_at);
 	tcase_add_test(tcase, i5_a_file_that_rounds_leave);
