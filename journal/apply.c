@@ -412,6 +412,8 @@ static void apply_event(struct apply *apply, const struct event *event)
 	if (directory && volume_part(apply->volume, &event->object) == VOLUME_PRIVATE)
 		return;
 	came_or_went(apply, event);
+	if (directory && event->mask & FAN_ATTRIB) /* or another one replaced it */
+		doubt(apply, &event->object);
 	flags = changes_of(apply, event);
 	if (flags & ~(unsigned)JOURNAL_DIRECTORY && !(event->mask & FAN_DELETE))
 		journal_store_touch(apply->store, &event->object, flags,

@@ -276,6 +276,22 @@ START_TEST(replaced)
 }
 END_TEST
 
+/* Of an empty directory the kernel tells then that its links changed. */
+START_TEST(directory_replaced)
+{
+	const struct migrate_binding old = binding_of("volume/d");
+
+	put_file("volume/d/new", "");
+	remove_file("volume/d/new");
+	make_dir("volume/tmp");
+	catch_up();
+	ck_assert_int_eq(flags_of_handle(&old) & JOURNAL_GONE, 0);
+	rename_file("volume/tmp", "volume/d");
+	catch_up();
+	ck_assert_int_eq(flags_of_handle(&old) & JOURNAL_GONE, JOURNAL_GONE);
+}
+END_TEST
+
 START_TEST(another_tree)
 {
 	struct migrate_binding outside = binding_of("other/o"), file = binding_of("volume/f");
@@ -607,6 +623,7 @@ int main(void)
 	tcase_add_test(tcase, names_ahead_of_events);
 	tcase_add_test(tcase, names_are_remembered);
 	tcase_add_test(tcase, replaced);
+	tcase_add_test(tcase, directory_replaced);
 	tcase_add_test(tcase, another_tree);
 	tcase_add_test(tcase, a_directory_that_comes_back);
 	tcase_add_test(tcase, moved_in_a_gap);
