@@ -36,7 +36,7 @@ static bool may_be_unread(const struct tree *tree, const struct node *node)
 	return known < names || (node->flags & JOURNAL_GONE && !node->wanted->len);
 }
 
-static void tell(struct tree *tree, struct node *node)
+void alone_tell(struct tree *tree, struct node *node)
 {
 	g_autofree char *text =
 		g_strdup_printf("cannot be read here, so that what is in it is not carried: %s",
@@ -50,8 +50,6 @@ void alone_leave_unknown(struct tree *tree)
 	for (guint i = 0; i < tree->active->len && tree->unread; i++) {
 		struct node *node = tree->active->pdata[i];
 
-		if (node->unseen)
-			tell(tree, node);
 		if (node->here && node != tree->root && may_be_unread(tree, node))
 			node->left = LEFT_LATER;
 	}

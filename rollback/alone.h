@@ -11,9 +11,11 @@
 /* An object here cannot be looked at, or a directory not be read (ret: -errno): it is not compared,
  * and is a line. */
 void alone_unread(struct tree *tree, struct node *dir, int ret);
-/* After the places at the switch are known: tells of these, and leaves each node that may have a
- * name in one. */
+/* After the places at the switch are known: leaves each node that may have a name in one of these.
+ */
 void alone_leave_unknown(struct tree *tree);
+/* Its line: it is unseen. */
+void alone_tell(struct tree *tree, struct node *node);
 /* A directory cannot be read there: leaves the nodes that are to get a name in it. */
 void alone_leave_names(const struct tree *tree, const struct node *dir);
 /* Nobody looked for it, as a directory above it could not be looked at there. */

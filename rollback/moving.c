@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "moving.h"
 
+#include "alone.h"
 #include "store/layout.h"
 
 struct moving {
@@ -97,9 +98,12 @@ static void leave(struct node *node)
 
 static void look(struct moving *moving, struct node *node)
 {
+	/* what is being removed is told like it */
+	if (node->unseen && !g_hash_table_contains(moving->rows, &node->handle))
+		alone_tell(moving->tree, node);
 	/* a directory may have been moved between two listings */
-	if (node->left == LEFT_LATER || is_doubtful(moving, node) || may_be_here(moving, node) ||
-	    (S_ISDIR(node->st.st_mode) && node->wanted->len > 1))
+	if (node->left == LEFT_LATER || node->unseen || is_doubtful(moving, node) ||
+	    may_be_here(moving, node) || (S_ISDIR(node->st.st_mode) && node->wanted->len > 1))
 		leave(node);
 	else if (node->left == LEFT_STAYS)
 		tree_conflict(moving->tree, node, node->why);

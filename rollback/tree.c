@@ -347,6 +347,8 @@ static int has_name(const struct tree *tree, const struct node *node, const stru
 	struct migrate_binding found;
 	int ret = fd < 0 ? fd : migrate_binding_get(fd, place->name, &found);
 
+	if (fd < 0 && place->dir->unseen)
+		return place->dir->unseen;
 	if (fd >= 0)
 		close(fd);
 	return !ret ? migrate_binding_equal(&found, &node->handle) : is_gone(ret) ? 0 : ret;
@@ -357,19 +359,37 @@ bool tree_is_named(const struct tree *tree, const struct node *node, const struc
 	return has_name(tree, node, place) > 0;
 }
 
-/* It could not be opened.  An inode that cannot be read is told like one that is gone; then its
- * name tells. */
+/* An inode that cannot be read is told like one that is gone, to a scan of the journal, too.  Then
+ * its names tell; where that scan says that it is gone, only what a name says counts.  Whose names
+ * are not known is gone if the journal says so: a file may have others than those that it lost; and
+ * what was made and removed again has no row any more. */
+static int why_unseen(const struct tree *tree, const struct node *node,
+		      const struct journal_row *row, const struct place *named)
+{
+	const bool file = row && !(row->flags & JOURNAL_DIRECTORY);
+	bool gone = row ? row->flags & JOURNAL_GONE : node->was_carried;
+
+	if (row && gone && !(row->flags & JOURNAL_SCANNED))
+		return 0;
+	int ret = named ? has_name(tree, node, named) : 0;
+	for (guint i = 0; i < node->at->len && !ret; i++) {
+		ret = has_name(tree, node, node->at->pdata[i]);
+		ret = gone && ret == -ESTALE ? 0 : ret;
+	}
+	gone = gone || named || (node->at->len && !file);
+	return ret < 0 ? ret : ret || !gone ? -ESTALE : 0;
+}
+
+/* It could not be opened. */
 static void take_unseen(struct tree *tree, struct node *node, const struct journal_row *row,
 			int ret)
 {
-	const bool named = row->parent.len && !(row->flags & JOURNAL_GONE);
-	const struct place place = {named ? tree_node(tree, &row->parent) : NULL, (char *)row->name,
-				    false};
+	const bool named = row && row->parent.len && !(row->flags & JOURNAL_GONE);
+	const struct place place = {named ? tree_node(tree, &row->parent) : NULL,
+				    named ? (char *)row->name : NULL, false};
 
-	if (is_gone(ret))
-		ret = named ? MIN(has_name(tree, node, &place), 0) : 0;
-	node->unseen = ret;
-	if (!ret || !named)
+	node->unseen = is_gone(ret) ? why_unseen(tree, node, row, named ? &place : NULL) : ret;
+	if (!node->unseen || !named)
 		return;
 	place_add(node->wanted, place.dir, place.name);
 	if (!node->at->len && tree_was_named(node, place.dir, place.name))
@@ -510,8 +530,8 @@ static void resolve(struct tree *tree, struct node *node)
 		       ((has_row && node->carried.generation != node->generation) ||
 			node->carried.touching);
 	resolve_names(tree, node, has_row ? &row : NULL, node->here ? fd : -1);
-	if (fd < 0 && has_row)
-		take_unseen(tree, node, &row, fd);
+	if (fd < 0 && (has_row || is_gone(fd)))
+		take_unseen(tree, node, has_row ? &row : NULL, fd);
 	if (fd >= 0)
 		close(fd);
 }

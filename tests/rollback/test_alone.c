@@ -279,6 +279,79 @@ START_TEST(i12_unseen_here)
 }
 END_TEST
 
+/* As a change is told whose name is not. */
+static void change_nameless(const char *path, const char *command)
+{
+	const struct migrate_binding handle = handle_of(path);
+
+	sh("cd " NEW_TREE " && %s", command);
+	journal_store_touch(journal, &handle, JOURNAL_DATA, NULL);
+}
+
+static void change_in_it(const char *text)
+{
+	g_autofree char *made = g_strdup_printf("a/b/%s", text);
+	g_autofree char *make_it = g_strdup_printf("echo new >a/b/%s", text);
+	g_autofree char *write_it = g_strdup_printf("echo %s >a/b/x", text);
+	g_autofree char *nameless = g_strdup_printf("echo %s >a/4", text);
+
+	make(made, make_it);
+	change("a/b/x", JOURNAL_DATA, write_it);
+	change_nameless("a/4", nameless);
+}
+
+/* Nor is a directory, with all that no client touched in it, whether it was carried or not; nor
+ * what is in it, nor that whose name no row tells.  What is gone beside them goes. */
+START_TEST(i12_unseen_directory_here)
+{
+	const bool carried = _i % 3, gap = _i % 3 == 2;
+	struct way way;
+
+	rows_at_once = _i / 3 ? 1 : rows_at_once;
+	trees_make(FILL);
+	if (carried) {
+		change("a/5", JOURNAL_DATA, "echo new >a/5");
+		change_in_it("new");
+		go_back(0);
+	}
+	change("a/2", JOURNAL_DATA, "echo newer >a/2");
+	change_in_it("newer");
+	change("e/empty", JOURNAL_META, "chmod 700 e/empty");
+	take_away("e/empty");
+	take_away("e");
+	take_away("a/5");
+	unseen[0] = handle_of("a/b");
+	unseen[1] = handle_of("a/b/x");
+	unseen[2] = handle_of("a/4");
+	if (gap) /* a scan of it takes them for gone, too */
+		for (unsigned i = 0; i < 3; i++)
+			journal_store_correct(journal, &unseen[i], false, NULL, NULL);
+	unseen_failure = -ESTALE;
+	unseen_by_name = -EBADMSG;
+	for (unsigned i = 0; i < 2; i++) {
+		trees_commit();
+		journal_store_close(journal);
+		way_open(&way);
+		way_go(&way);
+		ck_assert_uint_eq(way.tree->conflicts->len, 3);
+		for (unsigned j = 0; j < 3; j++) {
+			const struct problem *problem = way.tree->conflicts->pdata[j];
+			ck_assert_ptr_nonnull(strstr(problem->text, "cannot be read here"));
+		}
+		way_close(&way);
+		open_store();
+		sh("cd " OLD_TREE " && grep -q newer a/2 && test -e a/4 -a -e a/b/x -a -e a/b/c/y "
+		   "-a ! -e a/5 -a ! -e e -a ! -e a/b/newer");
+	}
+	unseen_failure = 0;
+	if (gap)
+		for (unsigned i = 0; i < 3; i++)
+			journal_store_correct(journal, &unseen[i], true, NULL, NULL);
+	go_back(0);
+	same_trees();
+}
+END_TEST
+
 /* What is not there any more where it was may be in it. */
 START_TEST(unreadable_here_since_a_gap)
 {
@@ -572,8 +645,9 @@ int main(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, made_deep);
 	tcase_add_test(tcase, changed_deep);
-	tcase_add_loop_test(tcase, unreadable_here, 0, 2); /* the second in windows */
-	tcase_add_loop_test(tcase, i12_unseen_here, 0, 4); /* the last two in windows */
+	tcase_add_loop_test(tcase, unreadable_here, 0, 2);	     /* the second in windows */
+	tcase_add_loop_test(tcase, i12_unseen_here, 0, 4);	     /* the last two in windows */
+	tcase_add_loop_test(tcase, i12_unseen_directory_here, 0, 6); /* the last three likewise */
 	tcase_add_test(tcase, unreadable_here_since_a_gap);
 	tcase_add_loop_test(tcase, unreadable_there, 0, 2); /* the second in windows */
 	tcase_add_test(tcase, unreadable_where_a_name_may_be);

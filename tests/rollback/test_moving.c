@@ -18,8 +18,16 @@ static bool settle_once(struct journal_reader *reader, GError **error)
 	return journal_refresh(reader, error);
 }
 
-/* The rows of what was moved come when the plan has looked at what is here. */
-static void tell_meanwhile(const char *const *paths)
+/* They have no rows yet. */
+struct removed {
+	struct migrate_binding dir, object;
+	const char *name;
+	bool directory;
+};
+
+/* The rows of what was moved or removed come when the plan has looked at what is here. */
+static void tell_all_meanwhile(const char *const *paths, const struct removed *removed,
+			       unsigned count)
 {
 	ck_assert_int_eq(pipe2(tell, O_CLOEXEC), 0);
 	teller = fork();
@@ -42,9 +50,20 @@ static void tell_meanwhile(const char *const *paths)
 		journal_store_moved(journal, &handle, g_file_test(full, G_FILE_TEST_IS_DIR),
 				    &before, &after);
 	}
+	for (unsigned i = 0; i < count; i++) {
+		const struct journal_place place = {removed[i].dir, (char *)removed[i].name};
+
+		journal_store_removed(journal, &removed[i].object, removed[i].directory, &place);
+		journal_store_gone(journal, &removed[i].object);
+	}
 	trees_commit();
 	journal_store_close(journal);
 	_exit(0);
+}
+
+static void tell_meanwhile(const char *const *paths)
+{
+	tell_all_meanwhile(paths, NULL, 0);
 }
 
 static void move_meanwhile(const char *const *paths)
@@ -177,6 +196,39 @@ START_TEST(into_the_place_of_what_was_moved)
 }
 END_TEST
 
+/* Of its directory no row tells yet: it is not told like one that cannot be read. */
+START_TEST(removed_meanwhile)
+{
+	static const char *const none[] = {NULL};
+	struct removed removed[] = {{.name = "x"},
+				    {.name = "y"},
+				    {.name = "c", .directory = true},
+				    {.name = "b", .directory = true}};
+	struct way way;
+
+	trees_make(FILL);
+	change("a/b/x", JOURNAL_DATA, "echo more >>a/b/x");
+	removed[0].object = handle_of("a/b/x");
+	removed[1].object = handle_of("a/b/c/y");
+	removed[1].dir = removed[2].object = handle_of("a/b/c");
+	removed[0].dir = removed[2].dir = removed[3].object = handle_of("a/b");
+	removed[3].dir = handle_of("a");
+	trees_commit();
+	journal_store_close(journal);
+	sh("rm -r " NEW_TREE "/a/b");
+	tell_all_meanwhile(none, removed, G_N_ELEMENTS(removed));
+	way_open(&way);
+	way_go(&way);
+	show(way.tree->conflicts);
+	ck_assert_uint_eq(way.tree->conflicts->len, 0);
+	way_close(&way);
+	settle = NULL;
+	open_store();
+	go_back(0);
+	same_trees();
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("moving");
@@ -187,6 +239,7 @@ int main(void)
 	tcase_add_test(tcase, searched_meanwhile);
 	tcase_add_test(tcase, moved_into_what_was_made);
 	tcase_add_test(tcase, into_the_place_of_what_was_moved);
+	tcase_add_test(tcase, removed_meanwhile);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }
