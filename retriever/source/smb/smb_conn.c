@@ -69,6 +69,7 @@ static bool is_trial(const struct smb_conn *conn)
 static bool is_needed(struct smb_conn *conn)
 {
 	return !conn->seat.spare || smb_pool_wanted(conn->seat.pool) ||
+	       smb_pool_has_bound(&conn->seat) ||
 	       (is_trial(conn) && smb_pool_has_work(&conn->seat));
 }
 

@@ -212,6 +212,16 @@ bool smb_pool_has_work(struct smb_seat *seat)
 	return has;
 }
 
+bool smb_pool_has_bound(struct smb_seat *seat)
+{
+	bool has;
+
+	pthread_mutex_lock(&seat->pool->lock);
+	has = seat->bound.length;
+	pthread_mutex_unlock(&seat->pool->lock);
+	return has;
+}
+
 void smb_pool_ready(struct smb_seat *seat, bool ready)
 {
 	struct smb_pool *pool = seat->pool;

@@ -23,7 +23,7 @@ struct smb_seat {
 	struct smb_pool *pool;
 	unsigned index;
 	int kick;   /* eventfd: there is something to take, or the pool has stopped */
-	bool spare; /* connected only while smb_pool_wanted(); constant */
+	bool spare; /* connected only while it is needed (smb_conn.c); constant */
 	/* the pool's lock */
 	GQueue bound;
 	unsigned turns;
@@ -75,6 +75,8 @@ void smb_pool_lost(struct smb_pool *pool);
 unsigned smb_pool_width(struct smb_pool *pool);
 /* FALSE: there is nothing to take, and the connection is woken when there is. */
 bool smb_pool_has_work(struct smb_seat *seat);
+/* The rest of a listing waits, which no other connection takes. */
+bool smb_pool_has_bound(struct smb_seat *seat);
 /* Its connection is there, or not any more: then others take what it was woken for. */
 void smb_pool_ready(struct smb_seat *seat, bool ready);
 /* Its spares are to be connected, for 30 s. */

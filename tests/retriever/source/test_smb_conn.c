@@ -94,6 +94,20 @@ START_TEST(listings_begin_again_with_a_new_worker)
 }
 END_TEST
 
+/* Also on a spare that was ended meanwhile, and is not needed for anything else. */
+START_TEST(the_rest_of_a_listing_is_answered)
+{
+	for (unsigned i = 0; i < 1 + SPARES; i++) {
+		struct backend_request req = {.op = BACKEND_READDIR,
+					      .object = by_path("dir"),
+					      .cookie = 1,
+					      .verf = (uint64_t)(i + 1) << 32 | 77};
+
+		ck_assert_int_eq(run(backend, &req), -EBADMSG);
+	}
+}
+END_TEST
+
 START_TEST(all_come_through_though_workers_end)
 {
 	struct many *many = submit_many("file", BACKEND_BACKGROUND);
@@ -354,6 +368,7 @@ int main(int argc, char **argv)
 	tcase_add_loop_test(tcase, what_ends_connections_is_given_up, 0, G_N_ELEMENTS(endings));
 	tcase_add_test(tcase, what_makes_them_crash_later_is_given_up);
 	tcase_add_test(tcase, listings_begin_again_with_a_new_worker);
+	tcase_add_test(tcase, the_rest_of_a_listing_is_answered);
 	tcase_add_test(tcase, all_come_through_though_workers_end);
 	tcase_add_test(tcase, innocents_outlive_a_poisonous_one);
 	tcase_add_test(tcase, an_outage_is_nobodys_fault);

@@ -228,7 +228,9 @@ START_TEST(listings_stay_where_they_are)
 	ck_assert(was_woken(1));
 	expect_taken(0, 32, PLENTY, "");
 	expect_taken(1, 1, PLENTY, "1");
+	ck_assert(!smb_pool_has_bound(&seats[0]) && smb_pool_has_bound(&seats[1]));
 	expect_taken(1, 32, PLENTY, "2 3");
+	ck_assert(!smb_pool_has_bound(&seats[1]));
 	requests[1].verf = smb_pool_verf(&seats[1], 7) + (UINT64_C(1) << 32);
 	ck_assert(!smb_pool_lists(&pool, &requests[1]));
 }
