@@ -168,10 +168,10 @@ static bool is_left_out(const struct pair *pair, const char *name)
 
 	if (fgetxattr(pair->is, name, NULL, 0) >= 0 || errno != ENODATA)
 		return false;
-	if (!g_str_has_prefix(name, "user."))
+	if (!strcmp(name, XATTR_ACL_ACCESS) || !strcmp(name, XATTR_ACL_DEFAULT))
 		return left->what & LEFT_ACL;
 	return left_out_has(left, name) ||
-	       (left->what & LEFT_OTHERS && left->count == LEFT_NAMES_MAX);
+	       (left->what & LEFT_MORE && g_str_has_prefix(name, "user."));
 }
 
 /* It may have what the scratch had no room for beside what it lacks itself. */

@@ -460,19 +460,20 @@ static int put_beside(const struct volume_config *config, struct place *at,
 		      const struct source_attr *attr, const struct source_nfs4_acl *acl,
 		      struct carried *carried)
 {
+	const bool nt = config->acl_mode == ACL_MODE_NT;
 	const char *why = NULL;
 	int ret = 0;
 
-	if (config->acl_mode == ACL_MODE_NT)
+	if (nt)
 		ret = put_nt(config, at, attr, acl, &why);
 	if (config->acl_mode == ACL_MODE_KEEP)
 		ret = put(at, XATTR_NFS4_KEPT, acl->text->str, (uint32_t)acl->text->len, &why);
-	if (ret > 0)
-		lose(carried, REPORT_ACL, "the NFSv4 ACL could not be %s (%s)",
-		     config->acl_mode == ACL_MODE_NT ? "set as a security descriptor"
-						     : "kept as " XATTR_NFS4_KEPT,
-		     why);
-	return MIN(ret, 0);
+	if (ret <= 0)
+		return ret;
+	lose(carried, REPORT_ACL, "the NFSv4 ACL could not be %s (%s)",
+	     nt ? "set as a security descriptor" : "kept as " XATTR_NFS4_KEPT, why);
+	left_out_add(&carried->left, nt ? XATTR_NTACL : XATTR_NFS4_KEPT);
+	return 0;
 }
 
 static int set_nfs4(const struct volume_config *config, struct place *at,

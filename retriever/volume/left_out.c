@@ -25,7 +25,7 @@ static uint32_t hash(const char *name)
 void left_out_add(struct left_out *left, const char *name)
 {
 	if (left->count == LEFT_NAMES_MAX) {
-		left->what |= LEFT_OTHERS;
+		left->what |= LEFT_OTHERS | LEFT_MORE;
 		return;
 	}
 	left->what |= LEFT_NAMES;

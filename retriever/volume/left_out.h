@@ -28,8 +28,9 @@ enum {
 	LEFT_ACL = 1 << 2, /* of any kind, or a part of it */
 	LEFT_TIME = 1 << 3,
 	LEFT_OTHERS = 1 << 4, /* attributes whose names are not known, or are no names here */
-	LEFT_NAMES = 1 << 5,  /* user attributes, by `names` */
+	LEFT_NAMES = 1 << 5,  /* attributes, by `names`; of ACLs those that are not POSIX */
 	LEFT_SOURCE = 1 << 6, /* what is not carried at all */
+	LEFT_MORE = 1 << 7,   /* with LEFT_OTHERS: attributes for which `names` had no room */
 };
 
 #define LEFT_NAMES_MAX 8
@@ -45,7 +46,7 @@ struct left_out {
 	uint32_t names[LEFT_NAMES_MAX];
 };
 
-/* A user attribute could not be set.  After LEFT_NAMES_MAX: LEFT_OTHERS. */
+/* An attribute could not be set.  After LEFT_NAMES_MAX: LEFT_OTHERS and LEFT_MORE. */
 void left_out_add(struct left_out *left, const char *name);
 bool left_out_has(const struct left_out *left, const char *name);
 

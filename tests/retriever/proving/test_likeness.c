@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "core_copied.h"
 #include "core_xattrs.h"
+#include "nfs4_acl_support.h"
 #include "proving/likeness.h"
+#include "volume/nfs4_posix.h"
+#include "volume/nt_acl.h"
 #include "volume/windows.h"
 
 static struct core core;
@@ -105,6 +108,21 @@ static void leave_out(const char *name, unsigned what, const char *xattr)
 	close(fd);
 }
 
+/* So many others, and what has no name. */
+static void leave_out_many(const char *name, unsigned n)
+{
+	struct left_out left = {.what = LEFT_OTHERS};
+	int fd = open_new(name);
+
+	for (unsigned i = 0; i < n; i++) {
+		g_autofree char *xattr = g_strdup_printf("user.other%u", i);
+
+		left_out_add(&left, xattr);
+	}
+	ck_assert_int_eq(left_out_put(fd, NULL, &left), 0);
+	close(fd);
+}
+
 /* The mark of what was left out is believed, and nothing beyond it. */
 START_TEST(what_had_no_room_beside_a_record)
 {
@@ -135,7 +153,13 @@ START_TEST(what_had_no_room_beside_a_record)
 	expect("a", xattrs, "|user.c is another one");
 	core_shell(&core, "setfattr -n user.b -v 2 $new/a; setfattr -n user.c -v 1 $new/a");
 	expect("a", xattrs, "|user.b is another one");
-	core_shell(&core, "setfattr -x user.b $new/a; setfattr -x user.c $new/a");
+	core_shell(&core, "setfattr -x user.b $new/a");
+	leave_out_many("a", LEFT_NAMES_MAX); /* and what has no name, but no more of these */
+	expect("a", xattrs, "|user.b is missing");
+	leave_out_many("a", LEFT_NAMES_MAX + 1);
+	expect("a", xattrs, "|");
+	leave_out("a", 0, "user.b");
+	core_shell(&core, "setfattr -x user.c $new/a");
 	expect("a", xattrs, "|user.c is missing");
 	attr = attr_of("a");
 	fd = open_new("a");
@@ -169,6 +193,31 @@ START_TEST(an_acl_that_had_no_room)
 	expect("a", xattrs, "mode 0604 and not 0644|system.posix_acl_access is missing");
 	core_shell(&core, "chmod 600 $new/a; setfacl -m u:1000:rwx $new/a");
 	expect("a", xattrs, "mode 0670 and not 0644|system.posix_acl_access is another one");
+	source_xattrs_free(xattrs);
+	scratches_free(scratches);
+	core_free(&core);
+}
+END_TEST
+
+/* Those that are not POSIX only by name: nothing tells what stands in for them. */
+START_TEST(an_acl_of_another_kind)
+{
+	static const char *const names[] = {XATTR_NFS4_KEPT, XATTR_NTACL};
+	struct source_xattrs *xattrs = source_xattrs_new();
+	g_autofree char *missing = g_strdup_printf("|%s is missing", names[_i]);
+
+	core_copied(&core, NULL);
+	((struct volume_config *)core.retriever->config)->acl_mode =
+		_i ? ACL_MODE_NT : ACL_MODE_KEEP;
+	scratches = scratches_new(core.retriever);
+	xattrs->nfs4_acl = nfs4_acl("A::OWNER@:rwa,A::EVERYONE@:r");
+	leave_out("a", LEFT_ACL, NULL);
+	expect("a", xattrs, missing);
+	leave_out("a", LEFT_ACL, names[!_i]);
+	expect("a", xattrs, missing);
+	leave_out("a", LEFT_ACL, names[_i]);
+	expect("a", xattrs, "|");
+	ck_assert(lost);
 	source_xattrs_free(xattrs);
 	scratches_free(scratches);
 	core_free(&core);
@@ -242,6 +291,7 @@ int main(void)
 	tcase_add_test(tcase, leaves_nothing);
 	tcase_add_test(tcase, what_had_no_room_beside_a_record);
 	tcase_add_test(tcase, an_acl_that_had_no_room);
+	tcase_add_loop_test(tcase, an_acl_of_another_kind, 0, 2);
 	tcase_add_test(tcase, times_of_creation_that_are_made_up);
 	return run_suite(suite);
 }

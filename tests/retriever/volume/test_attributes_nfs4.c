@@ -6,6 +6,7 @@
 #include "nfs4_acl_support.h"
 #include "nt_support.h"
 #include "volume/errors.h"
+#include "volume/left_out.h"
 #include "volume/nfs4_posix.h"
 #include "volume/report.h"
 
@@ -118,6 +119,27 @@ START_TEST(nt)
 }
 END_TEST
 
+/* The mark says which, so that nothing else is excused. */
+START_TEST(what_could_not_be_set)
+{
+	static const char *const names[] = {XATTR_NFS4_KEPT, XATTR_NTACL};
+	struct left_out left;
+	char fd_path[32];
+	int fd;
+
+	core_fail_errno = E2BIG;
+	core_fail_xattr = names[_i];
+	fd = make_stub(_i ? ACL_MODE_NT : ACL_MODE_KEEP, TEXT);
+	expect_posix(fd);
+	core_expect_report(&core, "the NFSv4 ACL could not be ");
+	g_snprintf(fd_path, sizeof(fd_path), "/proc/self/fd/%d", fd);
+	left_out_get(fd_path, &left);
+	ck_assert_uint_eq(left.what, LEFT_ACL | LEFT_NAMES);
+	ck_assert(left_out_has(&left, names[_i]) && !left_out_has(&left, names[!_i]));
+	end(fd);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("attributes_nfs4");
@@ -129,5 +151,6 @@ int main(void)
 	tcase_add_test(tc, the_acl_is_the_mode);
 	tcase_add_test(tc, keep);
 	tcase_add_test(tc, nt);
+	tcase_add_loop_test(tc, what_could_not_be_set, 0, 2);
 	return run_suite(suite);
 }
