@@ -102,13 +102,18 @@ static void take_block(const struct bracket *bracket)
 {
 	const struct object *object = bracket->object;
 	struct statfs fs;
+	struct stat st;
 
 	if (bracket->change == MIGRATE_PUNCH && fstatfs(object->fd, &fs) == 0 &&
 	    fs.f_type == BTRFS_SUPER_MAGIC &&
 	    migrate_extents_overlap(&object->record.missing,
 				    bracket->offset - bracket->offset % (uint64_t)fs.f_bsize,
-				    bracket->end))
+				    bracket->end) &&
+	    fstat(object->fd, &st) == 0) {
 		fallocate(object->fd, FALLOC_FL_KEEP_SIZE, (off_t)bracket->offset, 1);
+		/* which may be a client's whose bracket is open */
+		futimens(object->fd, (struct timespec[2]){{.tv_nsec = UTIME_OMIT}, st.st_mtim});
+	}
 }
 
 static void prepared(void *waiting, int status);

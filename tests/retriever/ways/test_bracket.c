@@ -317,6 +317,24 @@ static void punch_as(uid_t uid, int fd, uint64_t start, uint64_t length)
 	ck_assert_uint_eq(st.st_mode & 07777, uid ? 0777 : 06777);
 }
 
+/* What another client sets while its bracket is open stays, if then nothing is punched. */
+static void time_beside_punch(int fd, uint64_t start, uint64_t length)
+{
+	const struct timespec times[2] = {{1300000001, 0}, {1300000002, 22}};
+	struct migrate_stub stub;
+	uint64_t id, punch;
+
+	ck_assert_int_eq(core_begin(&core, fd, -1, MIGRATE_ATTRIBUTES, 0, 0, &id), 0);
+	ck_assert_int_eq(futimens(fd, times), 0);
+	ck_assert_int_eq(core_begin(&core, fd, -1, MIGRATE_PUNCH, start, length, &punch), 0);
+	ck_assert_int_eq(core_end(&core, id, true, false, 0, 0), 0);
+	ck_assert_int_eq(core_end(&core, punch, false, false, 0, 0), 0);
+	ck_assert_int_eq(migrate_stub_load(fd, &stub), 0);
+	ck_assert_int_eq(stub.mtime.tv_sec, times[1].tv_sec);
+	ck_assert_int_eq(stub.mtime.tv_nsec, times[1].tv_nsec);
+	migrate_stub_clear(&stub);
+}
+
 /* Of what is missing, some, and behind the end, in its block: as where there are data. */
 START_TEST(i7_a_punched_hole_on_btrfs)
 {
@@ -327,6 +345,7 @@ START_TEST(i7_a_punched_hole_on_btrfs)
 	punch_as(0, fd, 4096, 8192);
 	punch_as(99, fd, 16384, 8192);
 	punch_as(99, fd, SIZE + 100, 1000);
+	time_beside_punch(fd, 32768, 4096);
 	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
 	core_expect(fd, 0, 4096, 1);
 	core_expect_zeros(fd, 4096, 8192);
