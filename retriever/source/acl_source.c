@@ -33,7 +33,7 @@ static void complete_call(struct call *call, int status)
 	req->xattrs = g_steal_pointer(&call->xattrs);
 	req->why = call->first.why ? call->first.why : call->second.why;
 	req->here = call->first.here;
-	req->at_leisure = call->second.at_leisure;
+	req->at_leisure = call->second.at_leisure || call->look.at_leisure;
 	req->has_attr = call->first.has_attr;
 	req->attr = call->first.attr;
 	g_free(call->parent);
