@@ -21,6 +21,7 @@ struct bracket {
 	uint64_t offset, end; /* that is to be punched */
 	bool nothing;	      /* the object is normal: there is nothing to keep right */
 	bool placed;
+	bool again;	      /* room in the record was asked for while nobody had any */
 	unsigned lost_writes; /* of the file, when it was opened */
 	/* before its turn: doors are told of a placing, or room is made in the record; or that goes
 	 * on though it was cancelled meanwhile.  The object's lock */
@@ -181,8 +182,10 @@ static void prepared(void *waiting, int status)
 	g_mutex_lock(&object->lock);
 	in_vain = bracket->before == PREPARING_IN_VAIN;
 	bracket->before = READY;
-	if (status == -ENOSPC && object->turns.brackets) /* it is theirs */
+	/* it is theirs, or was when room was made: so that is asked for once more */
+	if (status == -ENOSPC && (object->turns.brackets || !bracket->again))
 		status = 0;
+	bracket->again = !object->turns.brackets;
 	if (!in_vain && status)
 		bracket->turn.state = TURN_REFUSED;
 	else if (!in_vain)
