@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Keys: 'o' and a handle (type, bytes) for an object; 't' and its handle while it is touched; 'f'
- * and a fileid for its handle; 's' for the journal's beginning; 'c' when a run that looked for what
+ * and a fileid for its handle; 's' for the journal's id; 'c' when a run that looked for what
  * the kernel does not tell has come to its end.  Numbers are in the machine's own
  * order: the store stays on it.
  */
@@ -147,9 +147,9 @@ static bool take_lock(struct carried *carried, GError **error)
 }
 
 /* What was carried for another journal says nothing now. */
-static bool check_since(struct carried *carried, int64_t since, GError **error)
+static bool check_id(struct carried *carried, int64_t id, GError **error)
 {
-	int64_t head[] = {FORMAT, since};
+	int64_t head[] = {FORMAT, id};
 	MDB_val key = {.mv_data = "s", .mv_size = 1}, value;
 	int code = mdb_get(carried->txn, carried->dbi, &key, &value);
 
@@ -165,7 +165,7 @@ static bool check_since(struct carried *carried, int64_t since, GError **error)
 	return !failed(carried, code, error) && carried_commit(carried, error);
 }
 
-static bool open_store(struct carried *carried, int64_t since, GError **error)
+static bool open_store(struct carried *carried, int64_t id, GError **error)
 {
 	int code;
 
@@ -180,17 +180,17 @@ static bool open_store(struct carried *carried, int64_t since, GError **error)
 		code = mdb_env_open(carried->env, carried->dir, MDB_NOTLS, 0600);
 	return !failed(carried, code, error) && begin(carried, error) &&
 	       !failed(carried, mdb_dbi_open(carried->txn, NULL, 0, &carried->dbi), error) &&
-	       check_since(carried, since, error);
+	       check_id(carried, id, error);
 }
 
-struct carried *carried_open(const char *dir, int64_t since, bool write, GError **error)
+struct carried *carried_open(const char *dir, int64_t id, bool write, GError **error)
 {
 	struct carried *carried = g_new0(struct carried, 1);
 
 	carried->dir = g_strdup(dir);
 	carried->lock = -1;
 	carried->write = write;
-	if (open_store(carried, since, error))
+	if (open_store(carried, id, error))
 		return carried;
 	carried_close(carried);
 	return NULL;

@@ -56,9 +56,9 @@ void carried_add_given(struct carried_object *object, GHashTable *given);
 
 struct carried;
 
-/* dir: made where it is not there.  since: the journal's; what another one's says is dropped.
+/* dir: made where it is not there.  id: the journal's; what another one's says is dropped.
  * write: nobody else may carry meanwhile. */
-struct carried *carried_open(const char *dir, int64_t since, bool write, GError **error);
+struct carried *carried_open(const char *dir, int64_t id, bool write, GError **error);
 void carried_close(struct carried *carried);
 
 /* An empty file on the store's disk, which no name leads to, for what has no room in memory.

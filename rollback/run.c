@@ -98,25 +98,25 @@ static char *root_file(const struct volume_config *config)
 	return g_build_filename(dir, "root", NULL);
 }
 
-static int64_t left_root(const struct volume_config *config, int64_t since)
+static int64_t left_root(const struct volume_config *config, int64_t id)
 {
 	g_autofree char *path = root_file(config), *text = NULL;
 	int64_t of, ctime;
 
 	return g_file_get_contents(path, &text, NULL, NULL) &&
-			       sscanf(text, "%" SCNd64 " %" SCNd64, &of, &ctime) == 2 && of == since
+			       sscanf(text, "%" SCNd64 " %" SCNd64, &of, &ctime) == 2 && of == id
 		       ? ctime
 		       : 0;
 }
 
-static void note_root(const struct volume_config *config, int64_t since, struct tree *tree)
+static void note_root(const struct volume_config *config, int64_t id, struct tree *tree)
 {
 	g_autofree char *path = root_file(config), *text = NULL;
 	struct stat st;
 
 	if (old_stat(tree->old, "", &st))
 		return;
-	text = g_strdup_printf("%" PRId64 " %" PRId64 "\n", since,
+	text = g_strdup_printf("%" PRId64 " %" PRId64 "\n", id,
 			       tree->root_ctime < 0 ? -1 : migrate_ns(st.st_ctim));
 	g_file_set_contents(path, text, -1, NULL);
 }
@@ -139,7 +139,7 @@ static bool run_old(const struct volume_config *config, const struct rollback_op
 		    struct rollback_result *result, GError **error)
 {
 	g_autofree char *dir = rollback_directory(config);
-	struct carried *carried = carried_open(dir, state->since, !options->plan, error);
+	struct carried *carried = carried_open(dir, state->id, !options->plan, error);
 	const bool first = carried && !carried_was_scanned(carried);
 	/* What could not be looked at may be well by now. */
 	const bool look = !options->scan && (first || (state->unread && !options->serving));
@@ -158,7 +158,7 @@ static bool run_old(const struct volume_config *config, const struct rollback_op
 			tree->settle = settle_again;
 			tree->stop = options->stop;
 			tree->serving = options->serving;
-			tree->root_ctime = left_root(config, state->since);
+			tree->root_ctime = left_root(config, state->id);
 			tree->planned = options->list ? tree_problems_new() : NULL;
 		}
 		ok = tree && run_tree(tree, options, result, error) &&
@@ -167,7 +167,7 @@ static bool run_old(const struct volume_config *config, const struct rollback_op
 			add_unread(result->conflicts, state);
 		old_end(old);
 		if (tree)
-			note_root(config, state->since, tree);
+			note_root(config, state->id, tree);
 		if (ok && !options->plan && !tree_stops(tree, NULL))
 			ok = stage_tell(tree, error);
 	}

@@ -42,7 +42,8 @@ struct journal_durable {
 	char boot[37]; /* of which boot (boot_id) */
 	uint8_t left;  /* 1: a directory was moved out of the volume, and may come back */
 	uint8_t spare[2];
-	char reason[64];
+	char reason[56];
+	uint64_t salt; /* another in each store; 0: an earlier release made it */
 };
 
 /* The length. */

@@ -87,6 +87,7 @@ bool journal_state(struct journal_reader *reader, struct journal_state *state, G
 		.running = running,
 		.scanning = running && live.scanning,
 		.full = live.full,
+		.id = durable->since ^ (int64_t)durable->salt,
 		.since = durable->since,
 		.seen = durable->seen,
 		.back = durable->back * INT64_C(1000000000),

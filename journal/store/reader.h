@@ -44,6 +44,7 @@ struct journal_state {
 	bool scanning;	/* ... and looks for what was changed in a gap */
 	bool full;	/* there was no room for rows; what came since is a gap */
 	bool complete;	/* running, no gap, not full: no change until `seen` is missing */
+	int64_t id;	/* of the store, and its `since`: generations are of one such alone */
 	int64_t since;	/* CLOCK_REALTIME, ns: the journal knows all changes from here on */
 	int64_t seen;	/* ... to here: all before has its row; moves every few seconds */
 	int64_t gap;	/* changes since then may have no row yet; INT64_MAX: there is no gap */

@@ -93,6 +93,7 @@ struct journal_store *journal_store_open(const char *dir, GError **error)
 			g_clear_error(&why);
 			store->committed.format = JOURNAL_FORMAT;
 			store->committed.gap = INT64_MAX;
+			store->committed.salt = (uint64_t)g_random_int() << 32 | g_random_int();
 		}
 		if (!why)
 			journal_store_abort(store);

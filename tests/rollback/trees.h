@@ -116,6 +116,7 @@ static inline void trees_make(const char *fill)
 	wait_for_clocks();
 	switched = g_get_real_time() * 1000;
 	journal_store_state(journal)->since = switched;
+	journal_store_state(journal)->salt = 0; /* its id is `switched` */
 	wait_for_clocks();
 }
 
@@ -291,6 +292,7 @@ struct way {
 /* Without a plan. */
 static inline void way_begin(struct way *way)
 {
+	struct journal_state state = {0};
 	GError *error = NULL;
 	int64_t skew;
 
@@ -300,7 +302,8 @@ static inline void way_begin(struct way *way)
 				       .report = (char *)"/mnt/none",
 				       .socket = (char *)"/mnt/none.sock"}};
 	way->reader = journal_open("/mnt/journal", &error);
-	way->carried = way->reader ? carried_open("/mnt/carried", switched, true, &error) : NULL;
+	if (way->reader && journal_state(way->reader, &state, &error))
+		way->carried = carried_open("/mnt/carried", state.id, true, &error);
 	way->old = way->carried ? old_open(OLD_TREE, &error) : NULL;
 	if (way->old && old_begin(way->old, &skew, &error))
 		way->tree = tree_open(&way->config, way->reader, way->carried, way->old,

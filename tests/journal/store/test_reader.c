@@ -197,6 +197,25 @@ START_TEST(state)
 }
 END_TEST
 
+/* As long as there is the store: no other one has it, whatever its since. */
+START_TEST(id)
+{
+	struct journal_state before, state;
+	struct journal_store *store;
+
+	ck_assert(journal_state(reader, &before, NULL));
+	ck_assert_int_eq(before.since, 0);
+	ck_assert_int_ne(before.id, 0);
+	journal_close(reader);
+	store = store_at_place();
+	commit(store);
+	journal_store_close(store);
+	open_reader();
+	ck_assert(journal_state(reader, &state, NULL));
+	ck_assert_int_eq(state.id, before.id);
+}
+END_TEST
+
 START_TEST(settles)
 {
 	const bool yes = true;
@@ -259,6 +278,7 @@ int main(void)
 	tcase_add_test(tcase, names);
 	tcase_add_test(tcase, was_made);
 	tcase_add_test(tcase, state);
+	tcase_add_test(tcase, id);
 	tcase_add_test(tcase, settles);
 	tcase_add_test(tcase, snapshots);
 	suite_add_tcase(suite, tcase);
