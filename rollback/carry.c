@@ -8,6 +8,7 @@
 
 #include "attrs.h"
 #include "content.h"
+#include "difference.h"
 #include "displace.h"
 #include "look.h"
 #include "migrate.h"
@@ -117,6 +118,10 @@ static bool note_intents(struct carry *carry)
 		const struct stat *old = &node->old;
 		bool replaced = !S_ISDIR(old->st_mode) && !is_kept(node);
 
+		/* what is given nothing, and moves its ctime, so that later runs do not see it */
+		node->their_rights |= node->there && node->todo &&
+				      !(node->todo & (TODO_DATA | TODO_META | TODO_REMOVE)) &&
+				      difference_of_rights(carry->tree, node);
 		if (node->todo)
 			take_names(node, true); /* what is made is noted when it is staged */
 		/* what nothing but times is given to in a conflict is one in later runs, too */
@@ -155,13 +160,13 @@ static bool is_as_left(const struct node *node, const struct stat *st)
 					 migrate_ns(st->st_mtim) == migrate_ns(old->st_mtim)));
 }
 
-/* Of a directory: what somebody gave it meanwhile is his in later runs. */
+/* What somebody gave it meanwhile is his in later runs. */
 static bool has_its_rights(const struct node *node, const struct stat *st)
 {
 	const struct stat *old = &node->old;
 
-	return !S_ISDIR(st->st_mode) || (st->st_mode == old->st_mode && st->st_uid == old->st_uid &&
-					 st->st_gid == old->st_gid);
+	return !node->their_rights && st->st_mode == old->st_mode && st->st_uid == old->st_uid &&
+	       st->st_gid == old->st_gid;
 }
 
 /* Takes up what came of it.  FALSE: that cannot be seen, and nothing is to be noted. */

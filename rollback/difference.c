@@ -205,3 +205,16 @@ bool difference_by_others(const struct tree *tree, const struct node *node)
 		return false;
 	return node->was_carried || !stub_knows(tree, node);
 }
+
+bool difference_of_rights(const struct tree *tree, const struct node *node)
+{
+	const bool differs = difference_by_others(tree, node) && !has_attributes(tree, node);
+	int here = differs ? tree_open_node(tree, node, O_PATH) : -1;
+	struct attrs attrs = {0};
+	const bool given = here >= 0 && !attrs_read_times(here, &attrs) &&
+			   !(attrs.left.what & (LEFT_ACL | LEFT_MODE | LEFT_OWNER));
+
+	if (here >= 0)
+		close(here);
+	return given;
+}

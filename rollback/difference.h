@@ -29,5 +29,8 @@ bool difference_is_renamed(const struct tree *tree, const struct node *node);
 bool difference_root_is_as_left(const struct tree *tree);
 /* Whether somebody else changed it there, and not to what is here. */
 bool difference_by_others(const struct tree *tree, const struct node *node);
+/* And has other rights there than here, for which nothing stands here: attrs_remember() is for
+ * that. */
+bool difference_of_rights(const struct tree *tree, const struct node *node);
 
 #endif

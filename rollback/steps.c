@@ -145,11 +145,32 @@ static int check_moving(struct carry *carry, struct node *node, const char *path
 	if ((ret && ret != -ENOENT) || node->moved || (!ret && displace_is_known(node, &st, false)))
 		return ret;
 	const bool other = ret || st.st_ino != node->old.st_ino;
-	if (!changes && !other)
+	if (!changes && !other) {
+		node->their_rights = true;
 		return 0;
+	}
 	displace_conflict(carry->tree, node, carry->error);
 	node->todo &= ~(unsigned)(TODO_DATA | TODO_META | TODO_REMOVE);
 	return other || changes & TODO_REMOVE ? -ECANCELED : 0;
+}
+
+/* Before a step moves a directory's ctime, that tells of rights which somebody gave it meanwhile.
+ * dir: NULL is OLD_STAGE. */
+static void enter(struct carry *carry, struct node *dir)
+{
+	const bool first = dir && dir->there && !dir->entered && !dir->moved &&
+			   !old_has_descriptors(carry->tree->old);
+	g_autofree char *path = first ? tree_path(dir) : NULL;
+	struct stat st;
+
+	if (dir)
+		dir->entered = true;
+	if (!path || old_stat(carry->tree->old, path, &st) ||
+	    migrate_ns(st.st_ctim) == migrate_ns(dir->old.st_ctim))
+		return;
+	dir->their_rights = true;
+	if (dir == carry->tree->root)
+		carry->tree->root_ctime = -1;
 }
 
 /* It may have been another's for a moment already. */
@@ -171,6 +192,9 @@ bool steps_park(struct carry *carry, struct node *node)
 	struct place *place = node->at->len ? node->at->pdata[0] : NULL;
 	int ret = from ? check_moving(carry, node, from) : -ENOENT;
 
+	if (S_ISDIR(node->old.st_mode))
+		enter(carry, node);
+	enter(carry, place ? place->dir : NULL);
 	if (!ret && strcmp(from, to) != 0)
 		ret = old_rename_new(carry->tree->old, from, to, S_ISDIR(node->old.st_mode));
 	if (!ret)
@@ -379,6 +403,8 @@ static int rename_to(struct carry *carry, struct node *node, const char *from, b
 	uint64_t there;
 	int ret = to ? check_place(carry, node, place, to, &over, &there) : -ENOENT;
 
+	if (!ret)
+		enter(carry, place->dir);
 	/* a name that goes anyway, of a file */
 	if (!ret && over && directory && !S_ISDIR(over->old.st_mode)) {
 		ret = displace_drop(carry->tree, over, to, carry->error);
@@ -434,6 +460,7 @@ static int publish(struct carry *carry, struct node *node)
 	}
 	node->there = THERE_SEEN;
 	node->old = *node->staged;
+	node->their_rights = false;
 	g_clear_pointer(&node->staged, g_free);
 	return 0;
 }
@@ -478,6 +505,17 @@ static int link_to(struct carry *carry, struct node *node, const struct place *p
 	return ret;
 }
 
+/* By a name that it keeps: he may have given the others away. */
+static int check_dropping(struct carry *carry, struct node *node)
+{
+	guint i = 0;
+
+	while (i + 1 < node->at->len && tree_drops(node, node->at->pdata[i]))
+		i++;
+	g_autofree char *path = tree_place_path(node, node->at->pdata[i]);
+	return path ? check_moving(carry, node, path) : -ENOENT;
+}
+
 static int drop_names(struct carry *carry, struct node *node)
 {
 	int ret = 0;
@@ -491,6 +529,10 @@ static int drop_names(struct carry *carry, struct node *node)
 			i++;
 			continue;
 		}
+		ret = check_dropping(carry, node);
+		if (ret)
+			break;
+		enter(carry, place->dir);
 		ret = path ? old_stat(carry->tree->old, path, &st) : -ENOENT;
 		if (!ret && names_it(node, &st))
 			ret = displace_drop(carry->tree, node, path, carry->error);
@@ -558,6 +600,7 @@ static int take_given(struct carry *carry, struct node *node, struct old_file *f
 	if (ret)
 		return displace_conflict(carry->tree, node, carry->error);
 	node->old = st;
+	node->their_rights = false;
 	if (S_ISDIR(st.st_mode) || st.st_size == size)
 		return 0;
 	return displace_conflict(carry->tree, node, carry->error);
@@ -662,6 +705,7 @@ bool steps_remove(struct carry *carry, struct node *node)
 	while (node->at->len && !ret) {
 		struct node *dir = ((struct place *)node->at->pdata[0])->dir;
 
+		enter(carry, dir);
 		ret = displace_remove(carry->tree, node, carry->error);
 		node->last_dir = dir;
 		if (!ret || ret == -ENOENT)

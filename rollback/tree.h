@@ -87,8 +87,9 @@ struct node {
 	struct carried_object carried;
 	bool was_carried; /* and is there since, as far as is known */
 	bool looked;
-	bool strayed; /* somebody gave it a name there that it never had here */
-	bool theirs;  /* not changed here, and somebody else changed its data there */
+	bool strayed;	   /* somebody gave it a name there that it never had here */
+	bool theirs;	   /* not changed here, and somebody else changed its data there */
+	bool their_rights; /* likewise, maybe rights: in later runs it is not as we left it */
 	enum there there;
 	uint64_t fileid;     /* that its stub says it has there, or 0 */
 	struct stat old;     /* as planned, or as our last step left it */
@@ -107,6 +108,7 @@ struct node {
 	const char *conflict;
 	/* what was done */
 	bool moved;	/* since it was planned */
+	bool entered;	/* a directory: names came or went since */
 	bool former;	/* what it replaced there is in OLD_STAGE still */
 	bool noted;	/* all */
 	bool unsettled; /* a directory: something in it is left, so it is compared again */
