@@ -107,6 +107,18 @@ static void take_names(struct node *node, bool to_come)
  * known afterwards by its number, or is as it was now; of what is changed in place nothing can be
  * said until it is done.
  */
+static void remember(const struct carry *carry, struct node *node)
+{
+	struct carried_object had;
+
+	carried_get(carry->tree->carried, &node->handle, &had);
+	node->was_touching = had.touching;
+	node->was_theirs = node->conflict || node->theirs;
+	node->had = g_steal_pointer(&had.given);
+	node->intended = true;
+	carried_clear(&had);
+}
+
 static bool note_intents(struct carry *carry)
 {
 	const GPtrArray *active = carry->tree->active;
@@ -128,6 +140,7 @@ static bool note_intents(struct carry *carry)
 		if (!node->there ||
 		    !(node->todo & ~(unsigned)(TODO_MAKE | (node->conflict ? TODO_TIMES : 0))))
 			continue;
+		remember(carry, node);
 		carried->generation = 0;
 		carried->fileid = old->st_ino;
 		carried->staged = 0;
@@ -136,9 +149,11 @@ static bool note_intents(struct carry *carry)
 		carried->size = (uint64_t)old->st_size;
 		carried->mtime = migrate_ns(old->st_mtim);
 		carried->version = node->todo & TODO_DATA ? 0 : node->version;
-		carried->ctime = replaced && !(node->todo & (TODO_NAMES | TODO_PARK | TODO_REMOVE))
-					 ? migrate_ns(old->st_ctim)
-					 : 0;
+		carried->ctime =
+			(node->todo & TODO_DATA) &&
+					!(node->todo & (TODO_NAMES | TODO_PARK | TODO_REMOVE))
+				? migrate_ns(old->st_ctim)
+				: 0;
 		if (carried->touching && node->here && !steps_remember(carry, node)) {
 			node->left = LEFT_LATER;
 			node->todo &= ~(unsigned)(TODO_DATA | TODO_META | TODO_TIMES);
@@ -200,6 +215,54 @@ static bool take_done(struct carry *carry, struct node *node)
 	node->todo &= TODO_TIMES;
 	node->noted = true;
 	return true;
+}
+
+/* Nothing was begun with it: what somebody else does to it from now on shows.  Of a directory our
+ * names moved the ctime. */
+static bool put_back(struct carry *carry, struct node *node, GError **error)
+{
+	struct carried_object *carried = &node->carried;
+	g_autofree char *path = tree_path(node);
+	struct stat st = node->old;
+
+	if ((node->begun || S_ISDIR(st.st_mode)) &&
+	    (node->moved || !path || old_stat(carry->tree->old, path, &st) ||
+	     st.st_ino != node->old.st_ino))
+		return true;
+	/* what was refused left no trace */
+	if (node->begun && (!displace_is_known(node, &st, false) ||
+			    migrate_ns(st.st_ctim) != migrate_ns(node->old.st_ctim)))
+		return true;
+	take_names(node, node->was_touching);
+	g_clear_pointer(&carried->given, g_hash_table_unref);
+	carried->given = g_steal_pointer(&node->had);
+	carried->touching = node->was_touching;
+	carried->size = node->was_theirs ? UINT64_MAX : (uint64_t)node->old.st_size;
+	carried->mtime = migrate_ns(node->old.st_mtim);
+	carried->ctime =
+		node->was_theirs || !has_its_rights(node, &st) ? -1 : migrate_ns(st.st_ctim);
+	carried->version = node->version;
+	return carried_put(carry->tree->carried, &node->handle, carried, error);
+}
+
+/* At any end, but for a kill. */
+static void put_back_all(struct carry *carry)
+{
+	const GPtrArray *active = carry->tree->active;
+	g_autoptr(GError) error = NULL;
+	guint put = 0;
+
+	for (guint i = 0; i < active->len && !error; i++) {
+		struct node *node = active->pdata[i];
+
+		if (node->intended && !node->noted && put_back(carry, node, &error) &&
+		    ++put % carry_batch_files == 0)
+			carried_commit(carry->tree->carried, &error);
+	}
+	if (put && !error)
+		carried_commit(carry->tree->carried, &error);
+	if (error && !*carry->error)
+		g_propagate_error(carry->error, g_steal_pointer(&error));
 }
 
 static bool note_done(struct carry *carry, struct node *node)
@@ -605,6 +668,7 @@ bool carry_out(struct tree *tree, const bool *stop, struct carry_result *result,
 		    give_all(&carry, is_file_to_give) && remove_all(&carry))
 			settle(&carry);
 	}
+	put_back_all(&carry);
 	content_free(carry.content);
 	if (mistake)
 		g_propagate_error(error, mistake);

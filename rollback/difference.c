@@ -111,7 +111,8 @@ static bool is_as_carried(const struct node *node)
 {
 	const struct carried_object *carried = &node->carried;
 
-	if (carried->touching) /* its data was being written, or is what it was */
+	/* its data was being written, or is what it was; with a ctime nothing was begun */
+	if (carried->touching && !carried->ctime)
 		return !carried->version || S_ISDIR(node->old.st_mode) ||
 		       carried->size == (uint64_t)node->old.st_size;
 	if (!S_ISDIR(node->old.st_mode) && (carried->size != (uint64_t)node->old.st_size ||

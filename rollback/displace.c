@@ -45,6 +45,7 @@ int displace_conflict(struct tree *tree, struct node *node, GError **error)
 	carried->touching = false;
 	carried->size = UINT64_MAX; /* never as it is there */
 	carried->ctime = -1;
+	node->intended = false; /* it is not to be put back */
 	note(tree, node, error);
 	return -ECANCELED;
 }
@@ -118,6 +119,7 @@ int displace_replace(struct tree *tree, struct node *node, const char *from, con
 	g_autofree char *out = in_stage(over, over == node ? STAGE_FORMER : STAGE_DROPPED);
 	const uint64_t ours = node->staged ? node->staged->st_ino : node->old.st_ino;
 	struct stat st;
+	over->begun = true;
 	int ret = old_replace(tree->old, from, to, out);
 
 	if (ret == -EAGAIN)
@@ -276,6 +278,7 @@ int displace_drop(struct tree *tree, struct node *node, const char *path, GError
 {
 	g_autofree char *out = in_stage(node, STAGE_DROPPED);
 	struct stat st;
+	node->begun = true;
 	int ret = old_rename_new(tree->old, path, out, false);
 
 	if (!ret)
@@ -332,6 +335,7 @@ int displace_remove(struct tree *tree, struct node *node, GError **error)
 		return ret;
 	if (!displace_is_known(node, &st, node->moved))
 		return displace_conflict(tree, node, error);
+	node->begun = true;
 	return S_ISDIR(st.st_mode) ? old_remove(tree->old, path, true)
 				   : remove_file(tree, node, path, error);
 }

@@ -124,7 +124,9 @@ void old_file_close(struct old_file *file);
 /* As old_stat(), of what is open, where that is by a descriptor.  -EBUSY: somebody may have written
  * to it meanwhile. */
 int old_file_stat(struct old_file *file, struct stat *st);
-/* What is beyond goes, what is added is hole. */
+/* What is beyond goes, what is added is hole.  The first one takes hold of it: -OLD_CHANGED where
+ * somebody has written to it since old_file_stat(), and nothing was done. */
+#define OLD_CHANGED EUCLEAN
 int old_file_resize(struct old_file *file, off_t size);
 /* Of a file, however it was opened: how many bytes, 0 at its end; or -errno. */
 ssize_t old_file_read(struct old_file *file, void *data, size_t len, off_t at);

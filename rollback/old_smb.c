@@ -530,7 +530,7 @@ static int hold(struct old_file *file)
 	if (!ret && looked->st_ino &&
 	    (st.st_ino != looked->st_ino || st.st_size != looked->st_size ||
 	     migrate_ns(st.st_mtim) != migrate_ns(looked->st_mtim)))
-		ret = -EBUSY;
+		ret = -OLD_CHANGED;
 	return ret;
 }
 

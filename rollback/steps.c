@@ -195,6 +195,7 @@ bool steps_park(struct carry *carry, struct node *node)
 	if (S_ISDIR(node->old.st_mode))
 		enter(carry, node);
 	enter(carry, place ? place->dir : NULL);
+	node->begun |= !ret;
 	if (!ret && strcmp(from, to) != 0)
 		ret = old_rename_new(carry->tree->old, from, to, S_ISDIR(node->old.st_mode));
 	if (!ret)
@@ -405,6 +406,8 @@ static int rename_to(struct carry *carry, struct node *node, const char *from, b
 
 	if (!ret)
 		enter(carry, place->dir);
+	if (!ret && over)
+		over->begun = true;
 	/* a name that goes anyway, of a file */
 	if (!ret && over && directory && !S_ISDIR(over->old.st_mode)) {
 		ret = displace_drop(carry->tree, over, to, carry->error);
@@ -492,6 +495,7 @@ static int link_to(struct carry *carry, struct node *node, const struct place *p
 	g_autofree char *path = old_path(OLD_STAGE, name);
 	int ret = from ? check_moving(carry, node, from) : -ENOENT;
 
+	node->begun |= !ret;
 	if (!ret)
 		ret = old_link(carry->tree->old, from, path);
 	if (ret == -EEXIST && remove_new(carry, name, false, node->old.st_ino))
@@ -666,6 +670,22 @@ static void remember_given(struct carry *carry, struct node *node, const char *p
 	free_acls(acls);
 }
 
+/* What is written in place is noted before its first byte: until then it is compared even after a
+ * kill. */
+static int begin(struct carry *carry, struct node *node, bool data)
+{
+	struct carried *store = carry->tree->carried;
+
+	node->begun = true;
+	if (!data)
+		return 0;
+	node->carried.ctime = 0;
+	return carried_put(store, &node->handle, &node->carried, carry->error) &&
+			       carried_commit(store, carry->error)
+		       ? 0
+		       : -ECANCELED;
+}
+
 bool steps_give(struct carry *carry, struct node *node)
 {
 	const bool data = (node->todo & TODO_DATA) && S_ISREG(node->st.st_mode);
@@ -680,10 +700,14 @@ bool steps_give(struct carry *carry, struct node *node)
 	if (!ret) {
 		ret = check_open(carry, node, file);
 		if (!ret)
+			ret = begin(carry, node, data);
+		if (!ret)
 			ret = give(carry, &making, file, data);
 		if (ret == -EAGAIN && S_ISREG(node->st.st_mode) && !data &&
 		    steps_fetch(carry, node))
 			ret = give(carry, &making, file, data);
+		if (ret == -OLD_CHANGED)
+			ret = displace_conflict(carry->tree, node, carry->error);
 		if (!ret && data)
 			ret = old_file_sync(file);
 		if (!ret)

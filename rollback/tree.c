@@ -266,6 +266,7 @@ static void node_free(gpointer p)
 	g_clear_pointer(&node->not_there, g_hash_table_unref);
 	g_clear_pointer(&node->listed, g_hash_table_unref);
 	g_clear_pointer(&node->names, g_hash_table_unref);
+	g_clear_pointer(&node->had, g_hash_table_unref);
 	carried_clear(&node->carried);
 	g_free(node);
 }

@@ -107,11 +107,15 @@ struct node {
 	const char *why; /* it stays; or in what a comparison says that it differs; or NULL */
 	const char *conflict;
 	/* what was done */
-	bool moved;	/* since it was planned */
-	bool entered;	/* a directory: names came or went since */
-	bool former;	/* what it replaced there is in OLD_STAGE still */
-	bool noted;	/* all */
-	bool unsettled; /* a directory: something in it is left, so it is compared again */
+	bool moved;   /* since it was planned */
+	bool entered; /* a directory: names came or went since */
+	bool former;  /* what it replaced there is in OLD_STAGE still */
+	bool noted;   /* all */
+	/* What carry.c noted before it did anything, and what it was until then: put back where
+	 * nothing was begun. */
+	bool intended, begun, was_touching, was_theirs;
+	GHashTable *had; /* carried.given */
+	bool unsettled;	 /* a directory: something in it is left, so it is compared again */
 };
 
 struct problem {

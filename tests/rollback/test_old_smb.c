@@ -200,7 +200,7 @@ START_TEST(i7_held)
 	ck_assert_int_eq(old_file_open(old, "held", true, &file), 0);
 	ck_assert_int_eq(old_file_stat(file, &st), 0);
 	ck_assert_int_eq(smb_write_at(call, "held", "", "theirs", 6, 0), 0);
-	ck_assert_int_eq(old_file_resize(file, 0), -EBUSY);
+	ck_assert_int_eq(old_file_resize(file, 0), -OLD_CHANGED);
 	old_file_close(file);
 	ck_assert_int_eq(old_stat(old, "held", &st), 0);
 	ck_assert_int_eq(st.st_size, 6);
