@@ -150,7 +150,7 @@ static bool note_intents(struct carry *carry)
 		carried->mtime = migrate_ns(old->st_mtim);
 		carried->version = node->todo & TODO_DATA ? 0 : node->version;
 		carried->ctime =
-			(node->todo & TODO_DATA) &&
+			(node->todo & TODO_DATA) && !node->moved &&
 					!(node->todo & (TODO_NAMES | TODO_PARK | TODO_REMOVE))
 				? migrate_ns(old->st_ctim)
 				: 0;
@@ -225,14 +225,15 @@ static bool put_back(struct carry *carry, struct node *node, GError **error)
 	g_autofree char *path = tree_path(node);
 	struct stat st = node->old;
 
-	if ((node->begun || S_ISDIR(st.st_mode)) &&
-	    (node->moved || !path || old_stat(carry->tree->old, path, &st) ||
-	     st.st_ino != node->old.st_ino))
+	if ((node->begun || node->moved || S_ISDIR(st.st_mode)) &&
+	    (!path || old_stat(carry->tree->old, path, &st) || st.st_ino != node->old.st_ino))
 		return true;
 	/* what was refused left no trace */
-	if (node->begun && (!displace_is_known(node, &st, false) ||
+	if (node->begun && (node->moved || !displace_is_known(node, &st, false) ||
 			    migrate_ns(st.st_ctim) != migrate_ns(node->old.st_ctim)))
 		return true;
+	if (!displace_is_known(node, &st, true) && !S_ISDIR(st.st_mode))
+		st = node->old; /* else another name of it went from OLD_STAGE */
 	take_names(node, node->was_touching);
 	g_clear_pointer(&carried->given, g_hash_table_unref);
 	carried->given = g_steal_pointer(&node->had);

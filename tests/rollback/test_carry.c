@@ -415,6 +415,90 @@ START_TEST(another_store_of_the_same_moment)
 }
 END_TEST
 
+/* What a run noted and did not begin is looked at as ever in the next one: of what somebody has
+ * open, and of what clients removed. */
+START_TEST(left_and_changed_there)
+{
+	struct way way;
+
+	trees_make(FILL);
+	change("a/1", JOURNAL_DATA, "echo ours >>a/1"); /* has two names */
+	trees_commit();
+	journal_store_close(journal);
+	way_open(&way);
+	int fd = open(OLD_TREE "/a/1", O_RDWR | O_CLOEXEC);
+	way_go(&way);
+	ck_assert_uint_eq(way.tree->conflicts->len, 1);
+	way_close(&way);
+	open_store();
+	ck_assert_int_eq(write(fd, "theirs, which is longer\n", 24), 24);
+	close(fd);
+	go_back(1);
+	sh("grep -q theirs " OLD_TREE "/a/1");
+}
+END_TEST
+
+START_TEST(removed_since_the_plan)
+{
+	struct way way;
+
+	trees_make(FILL);
+	change("a/1", JOURNAL_DATA, "echo ours >>a/1");
+	const struct migrate_binding handle = handle_of("a/1");
+	const struct journal_place places[] = {{handle_of("a"), (char *)"1"},
+					       {handle_of("d"), (char *)"link"}};
+	trees_commit();
+	journal_store_close(journal);
+	way_open(&way);
+	sh("rm " NEW_TREE "/a/1 " NEW_TREE "/d/link");
+	way_go(&way);
+	way_close(&way);
+	open_store();
+	for (unsigned i = 0; i < G_N_ELEMENTS(places); i++)
+		journal_store_removed(journal, &handle, false, &places[i]);
+	journal_store_gone(journal, &handle);
+	wait_for_clocks();
+	sh("echo theirs >" OLD_TREE "/a/1");
+	go_back(1);
+	sh("grep -q theirs " OLD_TREE "/a/1");
+}
+END_TEST
+
+/* All that a run did not come to: data, which are written in place, attributes, moves, removals,
+ * and directories. */
+START_TEST(ended_and_changed_there)
+{
+	GError *error = NULL;
+	struct way way;
+
+	trees_make(FILL);
+	change("a/1", JOURNAL_DATA, "echo ours >>a/1");
+	change("a/4", JOURNAL_META, "chmod 600 a/4");
+	change("a/5", JOURNAL_META, "chmod 600 a/5");
+	change("e", JOURNAL_META | JOURNAL_DIRECTORY, "chmod 711 e");
+	make("e/new", "echo new >e/new");
+	take_away("a/2");
+	move("a/3", "d/3");
+	trees_commit();
+	journal_store_close(journal);
+	way_open(&way);
+	sh("mount -o remount,ro " OLD_TREE);
+	ck_assert(!rollback_windows(way.tree, &way.plan, &stop_now, &way.done, &error));
+	g_clear_error(&error);
+	sh("mount -o remount,rw " OLD_TREE);
+	way_close(&way);
+	open_store();
+	wait_for_clocks();
+	sh("cd " OLD_TREE " && echo theirs >a/1 && echo his4 >a/4 && setfacl -m u:7:r a/2 a/3 && "
+	   "setfacl -m u:7:rx e");
+	change("a/4", JOURNAL_DATA, "echo ours >>a/4");
+	go_back(4);
+	sh("cd " OLD_TREE " && grep -q theirs a/1 && grep -q his4 a/4 && test -e e/new && "
+	   "getfacl -n a/2 [ad]/3 e | grep -c user:7: | grep -qx 3 && "
+	   "test $(stat -c %%a a/5) = 600");
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("carry");
@@ -441,6 +525,9 @@ int main(void)
 	tcase_add_test(tcase, rights_given_before);
 	tcase_add_test(tcase, rights_given_before_a_name_goes);
 	tcase_add_test(tcase, another_store_of_the_same_moment);
+	tcase_add_test(tcase, left_and_changed_there);
+	tcase_add_test(tcase, removed_since_the_plan);
+	tcase_add_test(tcase, ended_and_changed_there);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }
