@@ -627,6 +627,9 @@ static bool settle(struct carry *carry)
 		if (!note_done(carry, node))
 			return false;
 	}
+	const struct node *root = carry->tree->root;
+	if (!carry->tree->window && root->flags & JOURNAL_META && !is_left(root) && !root->conflict)
+		carry->tree->root_given = true;
 	return !*carry->error && is_durable(carry, syncing_end(syncing_begin(carry->tree))) &&
 	       leave_unsynced(carry) && commit(carry);
 }

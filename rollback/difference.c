@@ -191,10 +191,11 @@ bool difference_root_is_as_left(const struct tree *tree)
 {
 	const int64_t ctime = old_root_ctime(tree->old);
 
+	const bool ours = tree->killed && old_was_left(tree->old);
+
 	if (tree->root_ctime)
-		return tree->root_ctime == ctime ||
-		       (tree->root_ctime > 0 && old_was_left(tree->old));
-	return old_was_left(tree->old) || last_of(migrate_timespec(ctime)) <= tree->switched;
+		return tree->root_ctime == ctime || (tree->root_ctime > 0 && ours);
+	return ours || last_of(migrate_timespec(ctime)) <= tree->switched;
 }
 
 bool difference_by_others(const struct tree *tree, const struct node *node)

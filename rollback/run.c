@@ -13,6 +13,7 @@
 #include "store/live.h"
 
 #define SETTLE_MS (600 * 1000)
+#define RUNNING	  " running\n"
 
 char *rollback_directory(const struct volume_config *config)
 {
@@ -90,7 +91,8 @@ bool rollback_windows(struct tree *tree, struct plan *plan, const bool *stop,
 	return good && (!done || *stop || rows_end(tree, error));
 }
 
-/* The ctime of the old server's root, which OLD_STAGE moves, as it was left. */
+/* The ctime of the old server's root, which OLD_STAGE moves, as it was left; and whether a run has
+ * begun since, and did not end. */
 static char *root_file(const struct volume_config *config)
 {
 	g_autofree char *dir = rollback_directory(config);
@@ -98,27 +100,38 @@ static char *root_file(const struct volume_config *config)
 	return g_build_filename(dir, "root", NULL);
 }
 
-static int64_t left_root(const struct volume_config *config, int64_t id)
+static void put_root(const struct volume_config *config, int64_t id, int64_t ctime,
+		     const char *end)
+{
+	g_autofree char *path = root_file(config);
+	g_autofree char *text = g_strdup_printf("%" PRId64 " %" PRId64 "%s", id, ctime, end);
+
+	g_file_set_contents(path, text, -1, NULL);
+}
+
+/* TRUE.  *ctime: 0 where it is not known. */
+static bool begin_root(const struct volume_config *config, int64_t id, int64_t *ctime,
+		       bool *killed)
 {
 	g_autofree char *path = root_file(config), *text = NULL;
-	int64_t of, ctime;
+	int64_t of = 0;
 
-	return g_file_get_contents(path, &text, NULL, NULL) &&
-			       sscanf(text, "%" SCNd64 " %" SCNd64, &of, &ctime) == 2 && of == id
-		       ? ctime
-		       : 0;
+	*ctime = 0;
+	if (!g_file_get_contents(path, &text, NULL, NULL) ||
+	    sscanf(text, "%" SCNd64 " %" SCNd64, &of, ctime) != 2 || of != id)
+		*ctime = 0;
+	*killed = text && of == id && g_str_has_suffix(text, RUNNING);
+	put_root(config, id, *ctime, RUNNING);
+	return true;
 }
 
 static void note_root(const struct volume_config *config, int64_t id, struct tree *tree)
 {
-	g_autofree char *path = root_file(config), *text = NULL;
+	const bool changed = tree->root_ctime < 0 && !tree->root_given;
 	struct stat st;
 
-	if (old_stat(tree->old, "", &st))
-		return;
-	text = g_strdup_printf("%" PRId64 " %" PRId64 "\n", id,
-			       tree->root_ctime < 0 ? -1 : migrate_ns(st.st_ctim));
-	g_file_set_contents(path, text, -1, NULL);
+	if (!old_stat(tree->old, "", &st))
+		put_root(config, id, changed ? -1 : migrate_ns(st.st_ctim), "\n");
 }
 
 static bool run_tree(struct tree *tree, const struct rollback_options *options,
@@ -144,11 +157,12 @@ static bool run_old(const struct volume_config *config, const struct rollback_op
 	/* What could not be looked at may be well by now. */
 	const bool look = !options->scan && (first || (state->unread && !options->serving));
 	struct tree *tree = NULL;
-	int64_t skew;
-	bool ok = false;
+	int64_t skew, root_ctime = 0;
+	bool ok = false, killed = false;
 
 	/* what sends no notification counts at the latest now */
 	if (carried && (!look || settle(journal, true, state, error)) &&
+	    begin_root(config, state->id, &root_ctime, &killed) &&
 	    old_begin(old, &skew, error)) {
 		/* by our clock as it goes now: a change of another's that looks later than it was
 		 * is a conflict at worst */
@@ -158,7 +172,8 @@ static bool run_old(const struct volume_config *config, const struct rollback_op
 			tree->settle = settle_again;
 			tree->stop = options->stop;
 			tree->serving = options->serving;
-			tree->root_ctime = left_root(config, state->id);
+			tree->root_ctime = root_ctime;
+			tree->killed = killed;
 			tree->planned = options->list ? tree_problems_new() : NULL;
 		}
 		ok = tree && run_tree(tree, options, result, error) &&

@@ -158,6 +158,8 @@ struct tree {
 	int64_t switched;   /* by the old server's clock, ns */
 	int64_t root_ctime; /* there, as the last run or plan left it; 0: there was none; -1:
 			     * somebody else has changed it since */
+	bool root_given;    /* its attributes were given by this run, or were the same */
+	bool killed;	    /* the last run did not end: what it did to the root moved its ctime */
 	struct given_up given_up;
 	GHashTable *nodes;    /* by handle */
 	GHashTable *inodes;   /* active nodes that are here, by inode number */

@@ -116,6 +116,7 @@ static inline int go_to_step(unsigned number)
 	}
 	int status = end_of(pid);
 	shared->end_at = 0;
+	killed = true; /* or what it noted of the root is not known here */
 	open_store();
 	return status;
 }

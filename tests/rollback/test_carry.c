@@ -499,6 +499,44 @@ START_TEST(ended_and_changed_there)
 }
 END_TEST
 
+/* Something of somebody's stays in OLD_STAGE. */
+START_TEST(root_changed_there_beside_what_stays)
+{
+	trees_make(FILL);
+	change("a/2", JOURNAL_DATA, "echo more >>a/2");
+	go_back(0);
+	sh("mkdir " OLD_TREE "/" OLD_STAGE " && echo his >" OLD_TREE "/" OLD_STAGE "/his");
+	change("a/3", JOURNAL_DATA, "echo more >>a/3");
+	go_back(1);
+	wait_for_clocks();
+	sh("setfacl -m u:7:rx " OLD_TREE);
+	change(".", JOURNAL_META | JOURNAL_DIRECTORY, "chmod 711 .");
+	go_back(2);
+	sh("getfacl -np " OLD_TREE " | grep -q user:7:");
+}
+END_TEST
+
+/* Once both are the same, it is as any other. */
+START_TEST(root_made_the_same)
+{
+	trees_make(FILL);
+	sh("echo his >" OLD_TREE "/his");
+	go_back(0);
+	change(".", JOURNAL_META | JOURNAL_DIRECTORY, "chmod 711 .");
+	go_back(1);
+	go_back(1);
+	sh("chmod 711 " OLD_TREE);
+	go_back(0);
+	change(".", JOURNAL_META | JOURNAL_DIRECTORY, "chmod 751 .");
+	go_back(0);
+	sh("test $(stat -c %%a " OLD_TREE ") = 751");
+	wait_for_clocks();
+	sh("setfacl -m u:7:rx " OLD_TREE);
+	change(".", JOURNAL_META | JOURNAL_DIRECTORY, "chmod 711 .");
+	go_back(1);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("carry");
@@ -528,6 +566,8 @@ int main(void)
 	tcase_add_test(tcase, left_and_changed_there);
 	tcase_add_test(tcase, removed_since_the_plan);
 	tcase_add_test(tcase, ended_and_changed_there);
+	tcase_add_test(tcase, root_changed_there_beside_what_stays);
+	tcase_add_test(tcase, root_made_the_same);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

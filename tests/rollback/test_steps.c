@@ -389,6 +389,20 @@ START_TEST(i12_taken_away_what_never_came)
 }
 END_TEST
 
+/* Before its first byte was written. */
+START_TEST(i12_written_there_after_a_kill)
+{
+	share_steps();
+	trees_make("echo old >1 && ln 1 2 && find . -exec touch -hd 2001-02-03 {} +");
+	change("1", JOURNAL_DATA, "echo ours >>1");
+	ck_assert_int_eq(go_to_step(1), SIGKILL);
+	wait_for_clocks();
+	sh("grep -qx old " OLD_TREE "/1 && echo his >" OLD_TREE "/1");
+	go_back(1);
+	sh("grep -qx his " OLD_TREE "/1");
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("steps");
@@ -405,6 +419,7 @@ int main(void)
 	tcase_add_test(tcase, i12_given_back_what_never_came);
 	tcase_add_test(tcase, i12_taken_away_what_never_came);
 	tcase_add_test(tcase, i12_renamed_there_after_a_kill);
+	tcase_add_test(tcase, i12_written_there_after_a_kill);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

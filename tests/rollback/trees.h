@@ -45,7 +45,7 @@
 static const char *tree_mount = ON_TMPFS;
 static struct journal_store *journal;
 static int64_t switched, root_ctime;
-static bool stop_now, serving;
+static bool stop_now, serving, killed; /* killed: the last run was */
 /* What tells what was done while the plan is made; NULL: nothing is. */
 static bool (*settle)(struct journal_reader *, GError **);
 
@@ -314,6 +314,8 @@ static inline void way_begin(struct way *way)
 		way->tree->serving = serving;
 	if (way->tree)
 		way->tree->root_ctime = root_ctime;
+	if (way->tree)
+		way->tree->killed = killed;
 	ck_assert_msg(way->tree, "%s", error ? error->message : "");
 }
 
@@ -336,13 +338,14 @@ static inline void way_go(struct way *way)
 
 static inline void way_close(struct way *way)
 {
-	const bool changed = way->tree->root_ctime < 0;
+	const bool changed = way->tree->root_ctime < 0 && !way->tree->root_given;
 	struct stat st;
 
 	tree_close(way->tree);
 	old_end(way->old);
 	ck_assert_int_eq(old_stat(way->old, "", &st), 0);
 	root_ctime = changed ? -1 : migrate_ns(st.st_ctim);
+	killed = false;
 	old_close(way->old);
 	carried_close(way->carried);
 	journal_close(way->reader);
