@@ -100,8 +100,7 @@ static char *root_file(const struct volume_config *config)
 	return g_build_filename(dir, "root", NULL);
 }
 
-static void put_root(const struct volume_config *config, int64_t id, int64_t ctime,
-		     const char *end)
+static void put_root(const struct volume_config *config, int64_t id, int64_t ctime, const char *end)
 {
 	g_autofree char *path = root_file(config);
 	g_autofree char *text = g_strdup_printf("%" PRId64 " %" PRId64 "%s", id, ctime, end);
@@ -110,8 +109,7 @@ static void put_root(const struct volume_config *config, int64_t id, int64_t cti
 }
 
 /* TRUE.  *ctime: 0 where it is not known. */
-static bool begin_root(const struct volume_config *config, int64_t id, int64_t *ctime,
-		       bool *killed)
+static bool begin_root(const struct volume_config *config, int64_t id, int64_t *ctime, bool *killed)
 {
 	g_autofree char *path = root_file(config), *text = NULL;
 	int64_t of = 0;
@@ -162,8 +160,7 @@ static bool run_old(const struct volume_config *config, const struct rollback_op
 
 	/* what sends no notification counts at the latest now */
 	if (carried && (!look || settle(journal, true, state, error)) &&
-	    begin_root(config, state->id, &root_ctime, &killed) &&
-	    old_begin(old, &skew, error)) {
+	    begin_root(config, state->id, &root_ctime, &killed) && old_begin(old, &skew, error)) {
 		/* by our clock as it goes now: a change of another's that looks later than it was
 		 * is a conflict at worst */
 		tree = tree_open(config, journal, carried, old, state->since - state->back + skew,
