@@ -23,6 +23,8 @@ $QUICKMIGRATE_ERRORS $QUICKMIGRATE_NEW_ERRORS" >>{TOLD}
 
 def fill(root):
     os.chmod(root, 0o755)
+    if os.path.isdir(root + '/lost+found'):     # it would be one more that is refused
+        os.rmdir(root + '/lost+found')
     for name, mode in (('a', 0o600), ('b', 0o600), ('c', 0o644)):
         with open(f'{root}/{name}', 'w') as out:
             out.write(name)
