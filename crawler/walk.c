@@ -7,8 +7,8 @@
  *   subdirectories done -> finish asked for, again after a while where it is not ready
  *   -> done
  *
- * One whose fill failed is read all the same, for the names that it has, and not finished; nor are
- * its subdirectories, where it is not filled.
+ * One whose fill failed is read all the same, for the names that it has, and not finished; nor can
+ * its subdirectories be, where it is not filled, but what is in them.
  *
  * A node counts as one of its parent's `pending` until it is done, and keeps the parent in memory.
  */
@@ -281,6 +281,11 @@ static void take_up(struct node *node)
 	if (status == -EAGAIN) {
 		ask_again(node);
 	} else if (node->request == REQUEST_FINISH) {
+		if (status == -EREMOTEIO && node->parent && node->parent->unfilled) {
+			node->left = true;
+			node_done(node);
+			return;
+		}
 		if (status) {
 			node_failed(node, status);
 			return;
@@ -332,7 +337,6 @@ static void visit(struct walk *walk, struct node *parent, const struct directory
 	}
 	walk->counts.visited++;
 	node->unfilled = state != MIGRATE_FILLED;
-	node->left = parent && parent->unfilled;
 	if (finishes(walk) || node->unfilled)
 		request_node(node, REQUEST_FILL);
 	else

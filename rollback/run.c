@@ -105,7 +105,10 @@ static void put_root(const struct volume_config *config, int64_t id, int64_t cti
 	g_autofree char *path = root_file(config);
 	g_autofree char *text = g_strdup_printf("%" PRId64 " %" PRId64 "%s", id, ctime, end);
 
-	g_file_set_contents(path, text, -1, NULL);
+	/* before anything is changed there, whatever loses its power */
+	g_file_set_contents_full(path, text, -1,
+				 G_FILE_SET_CONTENTS_CONSISTENT | G_FILE_SET_CONTENTS_DURABLE, 0600,
+				 NULL);
 }
 
 /* TRUE.  *ctime: 0 where it is not known. */

@@ -26,6 +26,8 @@
 #define ROUNDS_MAX  3
 #define SYNCING_MAX 4096 /* objects, which stay in memory a little longer */
 
+enum left { NOTHING, SYNCING, FAILED, SOMETHING };
+
 struct finish {
 	struct object *directory; /* referenced */
 	object_done_fn done;
@@ -36,9 +38,8 @@ struct finish {
 	unsigned filled;
 	GPtrArray *syncing; /* of struct object, referenced */
 	bool settles;	    /* nothing but these is left */
+	enum left above;    /* of the directory that it is in */
 };
-
-enum left { NOTHING, SYNCING, FAILED, SOMETHING };
 
 /* What keeps this entry from being normal. */
 static enum left look_at(struct finish *finish, const struct dirent *e)
@@ -267,11 +268,12 @@ static enum left look(struct finish *finish)
 	finish->filled = directory_of(directory)->filled;
 	g_mutex_unlock(&directory->lock);
 	g_ptr_array_set_size(finish->syncing, 0);
+	finish->above = directory->normal ? NOTHING : look_above(directory);
 	if (directory->normal)
 		left = NOTHING;
 	else if (places_open(directory->retriever) || is_held(directory))
 		left = SOMETHING;
-	else if ((left = look_above(directory)) == NOTHING)
+	else
 		left = scan(finish);
 	finish->settles = left == SYNCING && finish->syncing->len <= SYNCING_MAX;
 	return left;
@@ -314,7 +316,7 @@ static void finish_again(void *arg)
 	struct object *directory = finish->directory;
 	bool settled = has_settled(finish);
 	enum left left = settled ? NOTHING : look(finish);
-	int ret = left == FAILED ? -EREMOTEIO : -EAGAIN;
+	int ret;
 
 	if (!settled && left != SOMETHING && finish->syncing->len &&
 	    finish->rounds++ < ROUNDS_MAX) {
@@ -323,6 +325,9 @@ static void finish_again(void *arg)
 		durability_after_round(directory->retriever, round_over, finish);
 		return;
 	}
+	if (left == NOTHING)
+		left = finish->above;
+	ret = left == FAILED ? -EREMOTEIO : -EAGAIN;
 	if (left == NOTHING)
 		ret = try_drop(finish);
 	if (ret == -EPERM) {
