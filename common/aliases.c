@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "migrate.h"
+#include "common/migrate.h"
 
 #define FIRST_LINE "quickmigrate old handles 1\n"
 #define HEX_DIGITS "0123456789abcdef"

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "record.h"
+#include "common/record.h"
 
 int migrate_binding_get(int fd, const char *name, struct migrate_binding *out)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 #include <errno.h>
 
-#include "migrate.h"
+#include "common/migrate.h"
 
 enum migrate_step migrate_bracket_next(struct migrate_bracket *bracket, int status)
 {

@@ -14,16 +14,16 @@
  * non-blocking system calls, never across a callback.  `sock` is opened and closed by the
  * dispatching thread under the lock, and so may be read there without it.
  */
-#ifndef MIGRATE_CLIENT_H
-#define MIGRATE_CLIENT_H
+#ifndef COMMON_CLIENT_H
+#define COMMON_CLIENT_H
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/queue.h>
 #include <sys/un.h>
 
-#include "migrate.h"
-#include "protocol.h"
+#include "common/migrate.h"
+#include "common/protocol.h"
 
 enum request_state { REQUEST_QUEUED, REQUEST_SENT, REQUEST_OPEN, REQUEST_LOST };
 

@@ -7,7 +7,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "client.h"
+#include "common/client.h"
 
 #define HOLD_MAX_MS	 60000
 #define FRAMES_PER_ROUND 64 /* received before callbacks have their turn */

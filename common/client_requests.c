@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client.h"
+#include "common/client.h"
 
 #define COMMAND_MAX 64512
 #define NAME_BYTES  255

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "client.h"
+#include "common/client.h"
 
 void request_list_append(struct request_list *list, struct request *req)
 {

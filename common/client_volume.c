@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
-#include "client.h"
+#include "common/client.h"
 
 #include <errno.h>
 #include <stdio.h>

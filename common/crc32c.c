@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
-#include "crc32c.h"
+#include "common/crc32c.h"
 
 /* Reflected polynomial 0x82f63b78, one byte at a time: records are about 60 bytes. */
 static const uint32_t table[256] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /* CRC-32C (Castagnoli; RFC 3720 appendix B.4 has its test vectors). */
-#ifndef MIGRATE_CRC32C_H
-#define MIGRATE_CRC32C_H
+#ifndef COMMON_CRC32C_H
+#define COMMON_CRC32C_H
 
 #include <stddef.h>
 #include <stdint.h>

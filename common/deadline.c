@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 
-#include "migrate.h"
+#include "common/migrate.h"
 
 struct timespec migrate_in_ms(unsigned ms)
 {

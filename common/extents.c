@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
-#include "extents.h"
+#include "common/extents.h"
 
 #include <errno.h>
 #include <stdlib.h>

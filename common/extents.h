@@ -6,8 +6,8 @@
  * set grows on the heap; the functions that may grow it return 0 or -ENOMEM and leave the set as it
  * was when they fail.  Nothing here blocks or locks: the owner of a set serialises.
  */
-#ifndef MIGRATE_EXTENTS_H
-#define MIGRATE_EXTENTS_H
+#ifndef COMMON_EXTENTS_H
+#define COMMON_EXTENTS_H
 
 #include <stdbool.h>
 #include <stddef.h>

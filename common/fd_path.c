@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "migrate.h"
+#include "common/migrate.h"
 
 #define TRIES 8
 

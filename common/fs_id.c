@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
-#include "fs_id.h"
+#include "common/fs_id.h"
 
 #include <linux/ioctl.h>
 #include <linux/magic.h>
@@ -9,7 +9,7 @@
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
 
-#include "xfs_geometry.h"
+#include "common/xfs_geometry.h"
 
 #define UUID_LEN 16
 #define OF_UUID	 ((uint64_t)1 << 63) /* no device has such a number */

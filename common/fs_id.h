@@ -7,8 +7,8 @@
  * them, make it of the device's number, which another boot may give to another device: there it is
  * made of the UUID here.
  */
-#ifndef MIGRATE_FS_ID_H
-#define MIGRATE_FS_ID_H
+#ifndef COMMON_FS_ID_H
+#define COMMON_FS_ID_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -5,7 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "migrate.h"
+#include "common/migrate.h"
 
 #define PAUSE_NS 1000000
 

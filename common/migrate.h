@@ -28,8 +28,8 @@
  * Threads: every function may be called from any thread.  Replies arrive in
  * migrate_volume_dispatch(), which one thread of the host (or its event loop) runs.
  */
-#ifndef MIGRATE_H
-#define MIGRATE_H
+#ifndef COMMON_MIGRATE_H
+#define COMMON_MIGRATE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -536,7 +536,7 @@ bool migrate_passed(const struct timespec *at); /* NULL: it has */
 /* text: the retriever's answer, NUL-terminated, valid during the call only.  With an error from the
  * retriever it is one line that says why; "" when the error arose here. */
 typedef void (*migrate_text_fn)(void *arg, int status, const char *text);
-/* command: words separated by spaces, see retriever/door/control.h.  At most 63 KiB. */
+/* command: words separated by spaces, see retriever/socket/control.h.  At most 63 KiB. */
 uint64_t migrate_control(struct migrate_volume *volume, const char *command, migrate_text_fn done,
 			 void *arg);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
-#include "record_io.h"
+#include "common/record_io.h"
 
 int migrate_is_missing(int fd)
 {

@@ -14,8 +14,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "record.h"
-#include "superblock.h"
+#include "common/record.h"
+#include "common/superblock.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static uint8_t boot_id[MIGRATE_EPOCH_LEN];

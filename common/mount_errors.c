@@ -4,8 +4,8 @@
 #include <string.h>
 #include <sys/vfs.h>
 
-#include "record.h"
-#include "superblock.h"
+#include "common/record.h"
+#include "common/superblock.h"
 
 #define NAME "/errors_count"
 

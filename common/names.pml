@@ -7,10 +7,10 @@
  * none is missed before; what was not listed is not there when the directory is filled.
  *
  *   here              in C
- *   Fill              directory_page.c: make_page_entered(), directory.c: conclude()
- *   complete          directory_state.c: directory_set_complete(), complete(), mark_filled()
- *   take back         directory_state.c: compare_names(); unlisted.c
- *   Name              directory_name.c: directory_name(), name_make_entered()
+ *   Fill              fill_page.c: make_page_entered(), directory.c: conclude()
+ *   complete          fill_state.c: directory_set_complete(), complete(), mark_filled()
+ *   take back         fill_state.c: compare_names(); unlisted.c
+ *   Name              one_name.c: directory_name(), name_make_entered()
  *   FIXED             directory_names_fixed()
  *   Door              fsal_migrate: mg_fill_name(), mg_fill_directory(), mg_may_name()
  *   Commit            the kernel's journal, which keeps the order of metadata

@@ -24,9 +24,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "crc32c.h"
-#include "migrate.h"
-#include "record.h"
+#include "common/crc32c.h"
+#include "common/migrate.h"
+#include "common/record.h"
 
 #define MAGIC	 "QMOLDH2\n"
 #define BITS_MIN 12

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
-#include "protocol.h"
+#include "common/protocol.h"
 
 #include <endian.h>
 #include <errno.h>

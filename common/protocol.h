@@ -14,8 +14,8 @@
  * MIGRATE_HELLO_DESCRIPTORS where security descriptors decide alone.  A different
  * version is answered -EPROTO and the connection closed.
  */
-#ifndef MIGRATE_PROTOCOL_H
-#define MIGRATE_PROTOCOL_H
+#ifndef COMMON_PROTOCOL_H
+#define COMMON_PROTOCOL_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -36,15 +36,15 @@
  * record.pml is the same as a model, with all that happens to a record; names.pml and places.pml
  * are those of directories (I5, I6).  tests/model checks them.
  */
-#ifndef MIGRATE_RECORD_H
-#define MIGRATE_RECORD_H
+#ifndef COMMON_RECORD_H
+#define COMMON_RECORD_H
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "extents.h"
-#include "migrate.h"
+#include "common/extents.h"
+#include "common/migrate.h"
 
 #define MIGRATE_XATTR		"security.migrate"
 #define MIGRATE_REC_VERSION	1

@@ -11,7 +11,7 @@
  *   here              in C
  *   Load              object.c: object_load(), object_mend_size(); dirty.c; migrate_record_load()
  *   Store, Drop       object_store(); durability.c: drop_record()
- *   fill              transfer.c: apply(), write_missing(); turns.c: fill_enter()
+ *   fill              fetch.c: apply(), write_missing(); turns.c: fill_enter()
  *   round             durability.c: sync_round(): snapshot, syncfs, round_succeeded()
  *   SyncObject        durability.c: sync_object(), sync_file()
  *   Begin, End        bracket.c: open_bracket() with make_agree(), bracket_end() with note_change()

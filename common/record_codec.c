@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "crc32c.h"
-#include "record.h"
+#include "common/crc32c.h"
+#include "common/record.h"
 
 #define KNOWN_FLAGS                                                                                \
 	(MIGRATE_REC_EXTENTS | MIGRATE_REC_SHOWN_MTIME | MIGRATE_REC_SHOWN_CTIME |                 \

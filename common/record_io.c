@@ -3,7 +3,7 @@
  * Records on inodes.  The attribute is read before the size and the binding: what is dropped from
  * the record or raised in the size meanwhile makes the view stale, never wrong (I2).
  */
-#include "record_io.h"
+#include "common/record_io.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /* Inside common/: loading a record together with what it was checked against. */
-#ifndef MIGRATE_RECORD_IO_H
-#define MIGRATE_RECORD_IO_H
+#ifndef COMMON_RECORD_IO_H
+#define COMMON_RECORD_IO_H
 
 #include <sys/stat.h>
 
-#include "record.h"
+#include "common/record.h"
 
 /* migrate_record_load(), and with 1 the inode's attributes of that moment. */
 int migrate_record_load_stat(int fd, struct migrate_record *rec, struct stat *st);

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "migrate.h"
+#include "common/migrate.h"
 
 /* The state of what was found, as far as the rename cares. */
 static int look_at_replaced(struct migrate_replaced *replaced, bool by_directory)

@@ -8,7 +8,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "record_io.h"
+#include "common/record_io.h"
 
 #define MARK_HEAD 2 /* type and length of the binding */
 #define MARK_MAX  (MARK_HEAD + MIGRATE_BINDING_MAX)

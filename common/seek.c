@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 #include <errno.h>
 
-#include "migrate.h"
+#include "common/migrate.h"
 
 static int seek_data(const struct migrate_stub *stub, const struct migrate_seek *seek,
 		     uint64_t offset, uint64_t *at)

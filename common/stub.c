@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "record_io.h"
+#include "common/record_io.h"
 
 #define BLOCK	    4096 /* of the file systems that volumes are on */
 #define LEAST_BLOCK 1024 /* that they may have */

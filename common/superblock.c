@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
-#include "superblock.h"
+#include "common/superblock.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /* What the kernel says in sysfs of a mounted file system. */
-#ifndef MIGRATE_SUPERBLOCK_H
-#define MIGRATE_SUPERBLOCK_H
+#ifndef COMMON_SUPERBLOCK_H
+#define COMMON_SUPERBLOCK_H
 
 #include <stdbool.h>
 

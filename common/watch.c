@@ -8,7 +8,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "record.h"
+#include "common/record.h"
 
 #define NO_XATTR MIGRATE_XATTR ".none" /* which nothing has */
 

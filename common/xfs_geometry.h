@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /* What XFS says of itself: XFS_IOC_FSGEOMETRY_V1 (ioctl_xfs_fsgeometry(2)). */
-#ifndef MIGRATE_XFS_GEOMETRY_H
-#define MIGRATE_XFS_GEOMETRY_H
+#ifndef COMMON_XFS_GEOMETRY_H
+#define COMMON_XFS_GEOMETRY_H
 
 #include <stdint.h>
 #include <sys/ioctl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "crawl.h"
+#include "crawler/crawl.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,9 +12,9 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "migrate.h"
-#include "progress.h"
-#include "walk.h"
+#include "common/migrate.h"
+#include "crawler/progress.h"
+#include "crawler/walk.h"
 
 #define STATUS_MS      1000
 #define PLAIN_MS       10000

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The crawler's run: connects, walks pass by pass, reports. */
-#ifndef CRAWL_H
-#define CRAWL_H
+#ifndef CRAWLER_CRAWL_H
+#define CRAWLER_CRAWL_H
 
 #include <stdbool.h>
 
-#include "policy.h"
+#include "crawler/policy.h"
 
 enum crawl_exit {
 	CRAWL_WHOLE = 0,   /* everything is whole (or, with metadata_only, has its name), or a

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "directory.h"
+#include "crawler/directory.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "migrate.h"
+#include "common/migrate.h"
 
 /* Entries looked at in one read, so that a directory of millions of files does not keep the process
  * from hearing a signal. */

@@ -6,8 +6,8 @@
  *
  * Everything here blocks for the local file system only, and may be used from any thread.
  */
-#ifndef DIRECTORY_H
-#define DIRECTORY_H
+#ifndef CRAWLER_DIRECTORY_H
+#define CRAWLER_DIRECTORY_H
 
 #include <fcntl.h>
 #include <glib.h>

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "crawl.h"
+#include "crawler/crawl.h"
 
 #define PROGRAM "migrate-crawler"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "policy.h"
+#include "crawler/policy.h"
 
 #include <string.h>
 

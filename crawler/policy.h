@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What the crawler does next and how hard it works: decisions only, no input or output. */
-#ifndef POLICY_H
-#define POLICY_H
+#ifndef CRAWLER_POLICY_H
+#define CRAWLER_POLICY_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "progress.h"
+#include "crawler/progress.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What the retriever says about the volume, and the line that is made of it. */
-#ifndef PROGRESS_H
-#define PROGRESS_H
+#ifndef CRAWLER_PROGRESS_H
+#define CRAWLER_PROGRESS_H
 
 #include <glib.h>
 #include <stdbool.h>

@@ -12,14 +12,14 @@
  *
  * A node counts as one of its parent's `pending` until it is done, and keeps the parent in memory.
  */
-#include "walk.h"
+#include "crawler/walk.h"
 
 #include <errno.h>
 #include <glib.h>
 #include <unistd.h>
 
-#include "directory.h"
-#include "policy.h"
+#include "crawler/directory.h"
+#include "crawler/policy.h"
 
 /* Steps of local work after which the caller gets to look at its descriptors. */
 #define STEPS 256

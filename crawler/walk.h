@@ -10,13 +10,13 @@
  *
  * Not thread-safe: everything, the callbacks of requests included, runs in one thread.
  */
-#ifndef WALK_H
-#define WALK_H
+#ifndef CRAWLER_WALK_H
+#define CRAWLER_WALK_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "migrate.h"
+#include "common/migrate.h"
 
 /* How a walk sees and reaches the retriever; walk_retriever is the real one. */
 struct walk_ops {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "checklist.h"
+#include "ctl/checklist.h"
 
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "ask.h"
-#include "mounts.h"
-#include "source/program.h"
+#include "ctl/discover/ask.h"
+#include "ctl/discover/mounts.h"
+#include "lib/base/spawn.h"
 
 #define SHOWN 20 /* lines of what there may be any number of */
 

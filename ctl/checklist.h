@@ -6,7 +6,7 @@
 
 #include <glib.h>
 
-#include "config/volume_config.h"
+#include "lib/config/volume_config.h"
 
 void checklist_item(const char *format, ...) G_GNUC_PRINTF(1, 2);
 /* Lines below an item: the first ones, and how many more there are. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What the files of migratectl have in common. */
-#ifndef CTL_H
-#define CTL_H
+#ifndef CTL_CTL_H
+#define CTL_CTL_H
 
 #include <glib.h>
 #include <json-glib/json-glib.h>
@@ -62,7 +62,7 @@ struct ctl {
 /* One line on stderr, with the program's name before it.  FALSE. */
 gboolean ctl_complain(const char *format, ...) G_GNUC_PRINTF(1, 2);
 
-/* ---- asking (ctl_link.c) -------------------------------------------------------------- */
+/* ---- asking (link.c) -------------------------------------------------------------- */
 
 struct ctl_link;
 
@@ -94,7 +94,7 @@ enum ctl_exit ctl_exit_of(int status);
 #define CTL_ABSENT_MS 3000
 #define CTL_SILENT_MS 15000
 
-/* ---- several volumes (ctl_names.c) ------------------------------------------------------------
+/* ---- several volumes (names.c) ------------------------------------------------------------
  */
 
 /* Which volumes a command is for: those that are named, or those of ctl->wave, or all.  FALSE with
@@ -129,11 +129,11 @@ double ctl_confidence(uint64_t n);
 /* ---- commands -------------------------------------------------------------------------------- */
 
 enum ctl_exit ctl_status(const struct ctl *ctl);
-/* of many volumes (ctl_overview.c) */
+/* of many volumes (overview.c) */
 enum ctl_exit ctl_overview(const struct ctl *ctl);
 enum ctl_exit ctl_errors(const struct ctl *ctl);
 enum ctl_exit ctl_report(const struct ctl *ctl);
-/* report --final (ctl_final.c), and report --check (ctl_check.c), which needs no rights */
+/* report --final (final.c), and report --check (report_check.c), which needs no rights */
 enum ctl_exit ctl_final(const struct ctl *ctl);
 enum ctl_exit ctl_check(const struct ctl *ctl);
 enum ctl_exit ctl_skip(const struct ctl *ctl);
@@ -185,7 +185,7 @@ void ctl_guard_state(const struct ctl *ctl, GKeyFile *status);
 /* [guard] in a line, g_free; NULL: there is none. */
 char *ctl_guard_text(GKeyFile *status);
 
-/* ---- printing (ctl_print.c) ----------------------------------------------------------- */
+/* ---- printing (print.c) ----------------------------------------------------------- */
 
 uint64_t ctl_number(GKeyFile *reply, const char *group, const char *key);
 bool ctl_yes(GKeyFile *reply, const char *group, const char *key);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ctl.h"
+#include "ctl/ctl.h"
 
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "config/config.h"
+#include "lib/config/config.h"
 
 /* ---- commands that are one question ---------------------------------------------------------- */
 

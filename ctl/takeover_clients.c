@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "takeover.h"
+#include "ctl/takeover_steps.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
  * handle of the inode that it is here, which is the same whatever becomes of its name.  So its name
  * has to be here before, though nothing else need be.
  */
-#include "takeover.h"
+#include "ctl/takeover_steps.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,13 +12,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "ask.h"
-#include "config/config_limits.h"
-#include "ctl.h"
-#include "migrate.h"
-#include "mounts.h"
-#include "source/backend.h"
-#include "source/program.h"
+#include "common/migrate.h"
+#include "ctl/ctl.h"
+#include "ctl/discover/ask.h"
+#include "ctl/discover/mounts.h"
+#include "lib/base/spawn.h"
+#include "lib/config/config_limits.h"
+#include "lib/source/backend.h"
 
 #define NAME_SECONDS 60 /* for one directory's name */
 

@@ -5,12 +5,12 @@
  * are read: if there is still a record it says what to show, if there is none the inode is right.
  * Where the FSAL below returned the attributes first (lookup, listings) the inode is read again.
  */
-#include "attrs.h"
+#include "fsal_migrate/attrs.h"
 
-#include "bracket.h"
+#include "fsal_migrate/bracket.h"
 #include "common_utils.h"
-#include "ops.h"
-#include "private.h"
+#include "fsal_migrate/ops.h"
+#include "fsal_migrate/private.h"
 
 #define DIRECTORY_SIZE 4096u /* bytes */
 

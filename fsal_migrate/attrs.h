@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /* The attributes of unfinished objects, as clients see them (I8). */
-#ifndef ATTRS_H
-#define ATTRS_H
+#ifndef FSAL_MIGRATE_ATTRS_H
+#define FSAL_MIGRATE_ATTRS_H
 
-#include "object.h"
+#include "fsal_migrate/object.h"
 
 /*
  * For an object whose state is not known yet and whose attributes were read just before: finds out

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
-#include "bracket.h"
+#include "fsal_migrate/bracket.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "call.h"
+#include "fsal_migrate/call.h"
 
 /* 0, and begun: the bracket is open and must be ended.  Else -errno. */
 static int bracket_begin(struct mg_volume *volume, int object_fd, const struct mg_change *change,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /* A change to an unfinished object, made in the calling thread between begin and end. */
-#ifndef BRACKET_H
-#define BRACKET_H
+#ifndef FSAL_MIGRATE_BRACKET_H
+#define FSAL_MIGRATE_BRACKET_H
 
-#include "object.h"
+#include "fsal_migrate/object.h"
 
 struct mg_change {
 	enum migrate_change kind;

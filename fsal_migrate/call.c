@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
-#include "call.h"
+#include "fsal_migrate/call.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "up.h"
+#include "fsal_migrate/up.h"
 
 static void close_fds(struct mg_call *call)
 {

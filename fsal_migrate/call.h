@@ -5,10 +5,10 @@
  * server is answering already may become part of the object all the same.  But a name or a fill
  * outlives who waited, and is there for whoever comes next, as long as few requests are under way.
  */
-#ifndef CALL_H
-#define CALL_H
+#ifndef FSAL_MIGRATE_CALL_H
+#define FSAL_MIGRATE_CALL_H
 
-#include "volume.h"
+#include "fsal_migrate/volume.h"
 
 struct mg_call {
 	struct mg_volume *volume; /* counted */

@@ -4,10 +4,10 @@
  * of compat_names_*.c (the operations that name things: from interface 13 on these also return
  * attributes of the directories) and of compat_link_*.c those that begin last.
  */
-#ifndef COMPAT_H
-#define COMPAT_H
+#ifndef FSAL_MIGRATE_COMPAT_H
+#define FSAL_MIGRATE_COMPAT_H
 
-#include "door.h"
+#include "fsal_migrate/door.h"
 
 struct mg_object;
 

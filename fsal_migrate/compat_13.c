@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /* FSAL interface 13: Ganesha 6 */
-#include "compat.h"
+#include "fsal_migrate/compat.h"
 
 void compat_handle_init(struct fsal_obj_handle *handle, struct fsal_export *export,
 			object_file_type_t type)

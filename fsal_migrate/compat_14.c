@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /* FSAL interface 14: Ganesha 9 */
-#include "compat.h"
+#include "fsal_migrate/compat.h"
 
-#include "volume.h"
+#include "fsal_migrate/volume.h"
 
 void compat_handle_init(struct fsal_obj_handle *handle, struct fsal_export *export,
 			object_file_type_t type)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /* Before interface 14: a link's target comes with the NUL at its end. */
-#include "compat.h"
+#include "fsal_migrate/compat.h"
 
-#include "object.h"
+#include "fsal_migrate/object.h"
 
 MG_DOWN(fsal_status_t, read_link, readlink,
 	(struct fsal_obj_handle * handle, struct gsh_buffdesc *content, bool refresh), sub, content,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /* From interface 14 on: a link's target comes as NFS sends it. */
-#include "compat.h"
+#include "fsal_migrate/compat.h"
 
-#include "object.h"
+#include "fsal_migrate/object.h"
 
 MG_DOWN(fsal_status_t, read_link, readlink,
 	(struct fsal_obj_handle * handle, utf8string *content, bool refresh), sub, content, refresh)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /* Before interface 13: what names something returns nothing about its directories. */
-#include "compat.h"
+#include "fsal_migrate/compat.h"
 
-#include "object.h"
+#include "fsal_migrate/object.h"
 
 struct mg_names mg_names;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /* From interface 13 on: what names something also returns the attributes of its directories,
  * before and after.  FSAL VFS leaves them alone, so there is nothing to correct in them. */
-#include "compat.h"
+#include "fsal_migrate/compat.h"
 
-#include "object.h"
+#include "fsal_migrate/object.h"
 
 struct mg_names mg_names;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
-#include "connection.h"
+#include "fsal_migrate/connection.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "abstract_mem.h"
-#include "takeover.h"
-#include "up.h"
+#include "fsal_migrate/takeover/takeover.h"
+#include "fsal_migrate/up.h"
 
 #define DISPATCH_MS 1000
 

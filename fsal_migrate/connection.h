@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /* A volume's connection to its retriever, and what is found out while it lasts. */
-#ifndef CONNECTION_H
-#define CONNECTION_H
+#ifndef FSAL_MIGRATE_CONNECTION_H
+#define FSAL_MIGRATE_CONNECTION_H
 
-#include "volume.h"
+#include "fsal_migrate/volume.h"
 
 /*
  * The volume for an export of the directory path; starts its connection with the first export.

@@ -42,8 +42,8 @@
  * layer, nor across anything that waits.  libmigrate's requests may be made under volume.lock: they
  * never block.
  */
-#ifndef DOOR_H
-#define DOOR_H
+#ifndef FSAL_MIGRATE_DOOR_H
+#define FSAL_MIGRATE_DOOR_H
 
 #include "config.h"
 
@@ -58,7 +58,7 @@
 #include "FSAL/fsal_commonlib.h"
 #include "gsh_list.h"
 
-#include "migrate.h"
+#include "common/migrate.h"
 
 static inline fsal_status_t mg_ok(void)
 {

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
-#include "connection.h"
+#include "fsal_migrate/connection.h"
 
 #include <errno.h>
 #include <string.h>
 
-#include "compat.h"
+#include "fsal_migrate/compat.h"
 #include "config_parsing.h"
 #include "export_mgr.h"
 #include "FSAL/fsal_config.h"
-#include "handle.h"
-#include "ops.h"
-#include "park.h"
-#include "takeover.h"
+#include "fsal_migrate/handle.h"
+#include "fsal_migrate/ops.h"
+#include "fsal_migrate/park.h"
+#include "fsal_migrate/takeover/takeover.h"
 
 /* What an export block says. */
 struct settings {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
-#include "ops.h"
+#include "fsal_migrate/ops.h"
 
 #include <errno.h>
 #include <string.h>
 
-#include "attrs.h"
-#include "bracket.h"
-#include "call.h"
-#include "compat.h"
-#include "fill.h"
-#include "handle.h"
-#include "private.h"
+#include "fsal_migrate/attrs.h"
+#include "fsal_migrate/bracket.h"
+#include "fsal_migrate/call.h"
+#include "fsal_migrate/compat.h"
+#include "fsal_migrate/fill.h"
+#include "fsal_migrate/handle.h"
+#include "fsal_migrate/private.h"
 
 /* ---- open ----------------------------------------------------------------------------------- */
 

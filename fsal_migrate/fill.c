@@ -13,15 +13,15 @@
  * DELAY at once while any name of this directory is still under way.  So the lock is never held
  * much longer than the hold time in one go, whatever the number of lookups.
  */
-#include "fill.h"
+#include "fsal_migrate/fill.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "call.h"
-#include "private.h"
+#include "fsal_migrate/call.h"
+#include "fsal_migrate/private.h"
 
 #define MAX_NAMES 256 /* asked for in one directory; more get DELAY */
 #define QUICK	  10  /* a part of the hold time: an answer that closes the window */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /* What must be here of a directory before an operation may go down. */
-#ifndef FILL_H
-#define FILL_H
+#ifndef FSAL_MIGRATE_FILL_H
+#define FSAL_MIGRATE_FILL_H
 
-#include "object.h"
+#include "fsal_migrate/object.h"
 
 /*
  * Returns when dir is filled, waiting for its fill (which is started) until the fill is as old as

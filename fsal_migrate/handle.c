@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
-#include "handle.h"
+#include "fsal_migrate/handle.h"
 
 #include <errno.h>
 
-#include "attrs.h"
-#include "compat.h"
-#include "fill.h"
-#include "read.h"
-#include "takeover.h"
+#include "fsal_migrate/attrs.h"
+#include "fsal_migrate/compat.h"
+#include "fsal_migrate/fill.h"
+#include "fsal_migrate/read.h"
+#include "fsal_migrate/takeover/takeover.h"
 
 void mg_object_release(struct fsal_obj_handle *handle)
 {

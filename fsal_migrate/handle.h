@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /* Handles: how the host gets objects, names them and gives them back. */
-#ifndef HANDLE_H
-#define HANDLE_H
+#ifndef FSAL_MIGRATE_HANDLE_H
+#define FSAL_MIGRATE_HANDLE_H
 
-#include "object.h"
+#include "fsal_migrate/object.h"
 
 /*
  * The object, with its state and with the attributes to show; finished: as for

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
-#include "ops.h"
+#include "fsal_migrate/ops.h"
 
 #include <limits.h>
 #include <stdio.h>
 
 #include "FSAL/fsal_init.h"
-#include "compat.h"
+#include "fsal_migrate/compat.h"
 #include "config_parsing.h"
-#include "connection.h"
-#include "handle.h"
-#include "old_handles.h"
-#include "pool.h"
-#include "read.h"
+#include "fsal_migrate/connection.h"
+#include "fsal_migrate/handle.h"
+#include "fsal_migrate/takeover/old_handles.h"
+#include "fsal_migrate/pool.h"
+#include "fsal_migrate/read.h"
 
 static struct fsal_module module = {
 	.fs_info =

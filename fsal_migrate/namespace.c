@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
-#include "ops.h"
+#include "fsal_migrate/ops.h"
 
 #include <string.h>
 
-#include "attrs.h"
-#include "compat.h"
-#include "fill.h"
-#include "handle.h"
-#include "private.h"
+#include "fsal_migrate/attrs.h"
+#include "fsal_migrate/compat.h"
+#include "fsal_migrate/fill.h"
+#include "fsal_migrate/handle.h"
+#include "fsal_migrate/private.h"
 
 #define LIST_VAIN_MAX 1000 /* listings that end before they begin */
 

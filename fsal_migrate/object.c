@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
-#include "object.h"
+#include "fsal_migrate/object.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "FSAL/fsal_localfs.h"
-#include "compat.h"
+#include "fsal_migrate/compat.h"
 #include "fsal_convert.h"
 
 /*

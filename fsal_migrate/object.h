@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /* Objects over those of FSAL VFS, and what is known of their state. */
-#ifndef OBJECT_H
-#define OBJECT_H
+#ifndef FSAL_MIGRATE_OBJECT_H
+#define FSAL_MIGRATE_OBJECT_H
 
-#include "volume.h"
+#include "fsal_migrate/volume.h"
 
 struct mg_call;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /* What main.c hands to the host. */
-#ifndef OPS_H
-#define OPS_H
+#ifndef FSAL_MIGRATE_OPS_H
+#define FSAL_MIGRATE_OPS_H
 
-#include "door.h"
+#include "fsal_migrate/door.h"
 
 fsal_status_t mg_create_export(struct fsal_module *module, void *node,
 			       struct config_error_type *err, const struct fsal_up_vector *up_ops);

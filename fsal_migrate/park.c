@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
-#include "park.h"
+#include "fsal_migrate/park.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -17,11 +17,11 @@
  * request, and with our export in place when it calls MDCACHE back.  The request holds the object
  * and its state until it is answered; after that nothing of it may be touched.
  */
-#ifndef PARK_H
-#define PARK_H
+#ifndef FSAL_MIGRATE_PARK_H
+#define FSAL_MIGRATE_PARK_H
 
-#include "object.h"
-#include "pool.h"
+#include "fsal_migrate/object.h"
+#include "fsal_migrate/pool.h"
 
 enum mg_stage { WAITING, READY, ENDING };
 

@@ -3,7 +3,7 @@
  * Each thread waits on a condition of its own: where several wait on one, the C library up to 2.40
  * can lose a signal (its bug 25847), and the request would stay parked until the next one.
  */
-#include "pool.h"
+#include "fsal_migrate/pool.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -11,7 +11,7 @@
 #include "abstract_mem.h"
 #include "common_utils.h"
 #include "log.h"
-#include "migrate.h"
+#include "common/migrate.h"
 
 #define MAX_WORKERS 64
 

@@ -3,8 +3,8 @@
  * A few threads of the module's own: they complete requests that were parked, so that no thread of
  * the protocol layer has to wait for them, and run timers.
  */
-#ifndef POOL_H
-#define POOL_H
+#ifndef FSAL_MIGRATE_POOL_H
+#define FSAL_MIGRATE_POOL_H
 
 #include <stdbool.h>
 #include <time.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
-#include "private.h"
+#include "fsal_migrate/private.h"
 
 #include <string.h>
 #include <unistd.h>

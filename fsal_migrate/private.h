@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /* The retriever's MIGRATE_PRIVATE_DIR, which no client sees. */
-#ifndef PRIVATE_H
-#define PRIVATE_H
+#ifndef FSAL_MIGRATE_PRIVATE_H
+#define FSAL_MIGRATE_PRIVATE_H
 
-#include "object.h"
+#include "fsal_migrate/object.h"
 
 /* Whether dir is the root of its volume. */
 bool mg_is_root(const struct mg_object *dir);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /* Reads; those of unfinished files: see park.h. */
-#include "read.h"
+#include "fsal_migrate/read.h"
 
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "abstract_mem.h"
-#include "compat.h"
-#include "park.h"
+#include "fsal_migrate/compat.h"
+#include "fsal_migrate/park.h"
 
 #define MAX_FETCHES 64 /* for one file; more get DELAY */
 

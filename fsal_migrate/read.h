@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
-#ifndef READ_H
-#define READ_H
+#ifndef FSAL_MIGRATE_READ_H
+#define FSAL_MIGRATE_READ_H
 
-#include "object.h"
+#include "fsal_migrate/object.h"
 
 /* The operation. */
 void mg_read2(struct fsal_obj_handle *handle, bool bypass, fsal_async_cb done_cb,

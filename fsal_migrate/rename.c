@@ -4,18 +4,18 @@
  * object that is not normal gets a name in a bracket, so that the directory and those above have
  * records first (I5).
  */
-#include "ops.h"
+#include "fsal_migrate/ops.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "bracket.h"
-#include "call.h"
-#include "compat.h"
-#include "fill.h"
-#include "handle.h"
-#include "up.h"
+#include "fsal_migrate/bracket.h"
+#include "fsal_migrate/call.h"
+#include "fsal_migrate/compat.h"
+#include "fsal_migrate/fill.h"
+#include "fsal_migrate/handle.h"
+#include "fsal_migrate/up.h"
 
 struct naming {
 	struct mg_object *object, *dir;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
-#include "door.h"
+#include "fsal_migrate/door.h"
 
 #include <errno.h>
 

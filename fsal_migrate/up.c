@@ -4,13 +4,13 @@
  * among them, and would show them until they expire.  An upcall must not be made inside an
  * operation, and waits until the export is in service: so it is a job of the pool.
  */
-#include "up.h"
+#include "fsal_migrate/up.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "fsal_up.h"
-#include "pool.h"
+#include "fsal_migrate/pool.h"
 
 struct invalidation {
 	struct mg_job job;

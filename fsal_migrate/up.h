@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
-#ifndef UP_H
-#define UP_H
+#ifndef FSAL_MIGRATE_UP_H
+#define FSAL_MIGRATE_UP_H
 
-#include "volume.h"
+#include "fsal_migrate/volume.h"
 
 /*
  * Makes MDCACHE forget the attributes, and of a directory with names what it knows to be there and

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
-#include "volume.h"
+#include "fsal_migrate/volume.h"
 
 #include <stdlib.h>
 #include <string.h>

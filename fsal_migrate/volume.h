@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /* A volume and its exports: what is known of them, and for how long they are there. */
-#ifndef VOLUME_H
-#define VOLUME_H
+#ifndef FSAL_MIGRATE_VOLUME_H
+#define FSAL_MIGRATE_VOLUME_H
 
-#include "door.h"
+#include "fsal_migrate/door.h"
 
 /* The configuration block MIGRATE. */
 struct mg_limits {

@@ -2,9 +2,9 @@
 /* Writes; those of unfinished files: see park.h. */
 #include <errno.h>
 
-#include "compat.h"
-#include "ops.h"
-#include "park.h"
+#include "fsal_migrate/compat.h"
+#include "fsal_migrate/ops.h"
+#include "fsal_migrate/park.h"
 
 #define ENDING_MS 10000
 

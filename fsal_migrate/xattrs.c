@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /* Extended attributes: reading goes down; changing is a change of attributes. */
-#include "ops.h"
+#include "fsal_migrate/ops.h"
 
 #include <errno.h>
 
-#include "bracket.h"
+#include "fsal_migrate/bracket.h"
 
 MG_DOWN(fsal_status_t, list_ext_attrs, list_ext_attrs,
 	(struct fsal_obj_handle * handle, unsigned int cookie, fsal_xattrent_t *table,

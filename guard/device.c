@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "device.h"
+#include "guard/device.h"
 
 #include <fcntl.h>
 #include <glib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#ifndef DEVICE_H
-#define DEVICE_H
+#ifndef GUARD_DEVICE_H
+#define GUARD_DEVICE_H
 
 #include <stdbool.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "guard.h"
+#include "guard/guard.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,15 +9,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "config/advice.h"
-#include "keep.h"
-#include "keeper.h"
-#include "marks.h"
-#include "migrate.h"
-#include "device.h"
-#include "process.h"
-#include "state.h"
-#include "wait.h"
+#include "common/migrate.h"
+#include "guard/device.h"
+#include "guard/keep.h"
+#include "guard/keeper.h"
+#include "guard/marks.h"
+#include "guard/process.h"
+#include "guard/state.h"
+#include "guard/wait.h"
+#include "lib/base/advice.h"
 
 #define TURN_MS	  1000
 #define BUSY_MS	  50

@@ -10,10 +10,10 @@
  *
  * One thread.
  */
-#ifndef GUARD_H
-#define GUARD_H
+#ifndef GUARD_GUARD_H
+#define GUARD_GUARD_H
 
-#include "config/config.h"
+#include "lib/config/config.h"
 
 struct guard;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "keep.h"
+#include "guard/keep.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "keeper.h"
+#include "guard/keeper.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -14,7 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "protocol.h"
+#include "common/protocol.h"
 
 #define FIRST 100 /* of the descriptors, there; above those that a guard has when it starts one */
 

@@ -12,8 +12,8 @@
  * (fcntl(2)).  It hands them over by a socket beside it, or, where that has no room for its name or
  * the keeper is of an older release, has them taken (pidfd_getfd(2)).
  */
-#ifndef KEEPER_H
-#define KEEPER_H
+#ifndef GUARD_KEEPER_H
+#define GUARD_KEEPER_H
 
 #include <stdbool.h>
 

@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "config/config.h"
-#include "guard.h"
-#include "keep.h"
-#include "source/refused.h"
+#include "guard/guard.h"
+#include "guard/keep.h"
+#include "lib/base/text.h"
+#include "lib/config/config.h"
 
 static struct guard *volatile guard;
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "marks.h"
+#include "guard/marks.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "config/advice.h"
+#include "lib/base/advice.h"
 
 #ifndef FAN_PRE_ACCESS
 #define FAN_PRE_ACCESS 0x00100000

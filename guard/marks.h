@@ -11,8 +11,8 @@
  * has died.  What a process took from the queue and did not answer is answered by the number that
  * the descriptor had there.  One thread.
  */
-#ifndef MARKS_H
-#define MARKS_H
+#ifndef GUARD_MARKS_H
+#define GUARD_MARKS_H
 
 #include <glib.h>
 #include <stdbool.h>

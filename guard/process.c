@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "process.h"
+#include "guard/process.h"
 
 #include <fcntl.h>
 #include <linux/capability.h>

@@ -2,8 +2,8 @@
 /* Who waits for an answer, as /proc has it.  A process is a descriptor of its directory there: the
  * number of one that ended may be another's meanwhile, what is read through the descriptor is of
  * the same one or of none.  -1 is nobody.  One thread. */
-#ifndef PROCESS_H
-#define PROCESS_H
+#ifndef GUARD_PROCESS_H
+#define GUARD_PROCESS_H
 
 #include <glib.h>
 #include <stdbool.h>

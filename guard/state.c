@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "state.h"
+#include "guard/state.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -7,7 +7,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include "config/config.h"
+#include "lib/config/config.h"
 
 int state_hold(const char *socket, int *lock, GError **error)
 {

@@ -3,8 +3,8 @@
  * What migratectl sees of a guard: a key file beside the socket, locked (flock) while it runs.
  * Whoever may read that can lock it, too: a file of root's alone says whether another guard runs.
  */
-#ifndef STATE_H
-#define STATE_H
+#ifndef GUARD_STATE_H
+#define GUARD_STATE_H
 
 #include <glib.h>
 #include <stdbool.h>

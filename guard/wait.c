@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "wait.h"
+#include "guard/wait.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -10,13 +10,13 @@
  * A thread of the kernel's NFS server serves everybody, and its clients come again when they are
  * told to: it waits for a moment, as do a few others, and a file goes on coming when they are gone.
  */
-#ifndef WAIT_H
-#define WAIT_H
+#ifndef GUARD_WAIT_H
+#define GUARD_WAIT_H
 
 #include <stdbool.h>
 
-#include "marks.h"
-#include "migrate.h"
+#include "common/migrate.h"
+#include "guard/marks.h"
 
 struct waits;
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "apply.h"
+#include "journal/apply.h"
 
 #include <string.h>
 #include <sys/stat.h>
 
-#include "gap.h"
-#include "store/live.h"
+#include "journal/gap.h"
+#include "journal/store/live.h"
 
 #define NAMES_MAX 100000 /* about 50 MB; beyond it, names are what the order of events says */
 

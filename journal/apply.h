@@ -21,9 +21,9 @@
 #ifndef JOURNAL_APPLY_H
 #define JOURNAL_APPLY_H
 
-#include "store/events.h"
-#include "scan.h"
-#include "watch.h"
+#include "journal/scan.h"
+#include "journal/store/events.h"
+#include "journal/watch.h"
 
 struct apply;
 

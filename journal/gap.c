@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "gap.h"
+#include "journal/gap.h"
 
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "store/live.h"
+#include "journal/store/live.h"
 
 #define SECOND INT64_C(1000000000)
 /* Longer than one system call takes, whose ctime is at its beginning and whose event at its end. */

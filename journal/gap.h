@@ -3,7 +3,7 @@
 #ifndef JOURNAL_GAP_H
 #define JOURNAL_GAP_H
 
-#include "store/layout.h"
+#include "journal/store/layout.h"
 
 /* Changes since then (CLOCK_REALTIME, ns) may be missing. */
 /* The clock was set back by so much; or, below 0, forward again. */

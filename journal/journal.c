@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "journal.h"
+#include "journal/journal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,15 +10,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "apply.h"
-#include "fs_id.h"
-#include "gap.h"
-#include "leave.h"
-#include "migrate.h"
-#include "scan.h"
-#include "store/close.h"
-#include "store/live.h"
-#include "watch.h"
+#include "common/fs_id.h"
+#include "common/migrate.h"
+#include "journal/apply.h"
+#include "journal/gap.h"
+#include "journal/leave.h"
+#include "journal/scan.h"
+#include "journal/store/close.h"
+#include "journal/store/live.h"
+#include "journal/watch.h"
 
 #define SECOND	     INT64_C(1000000000)
 #define COMMIT_EVERY (2 * SECOND)

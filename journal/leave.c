@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "leave.h"
+#include "journal/leave.h"
 
 #include <errno.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
-#include "store/live.h"
+#include "journal/store/live.h"
 
 #define SECOND INT64_C(1000000000)
 /* A sync costs clients something, a row costs room. */

@@ -7,7 +7,7 @@
 #ifndef JOURNAL_LEAVE_H
 #define JOURNAL_LEAVE_H
 
-#include "store/store.h"
+#include "journal/store/store.h"
 
 struct leave;
 

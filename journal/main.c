@@ -6,12 +6,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "config/config.h"
-#include "config/messages.h"
-#include "journal.h"
-#include "store/live.h"
-#include "store/reader.h"
-#include "volume/left_out.h"
+#include "journal/journal.h"
+#include "journal/store/live.h"
+#include "journal/store/reader.h"
+#include "lib/base/log.h"
+#include "lib/config/config.h"
+#include "lib/report/left_out.h"
 
 static struct journal *volatile journal;
 static atomic_bool ended;

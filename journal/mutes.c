@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "mutes.h"
+#include "journal/mutes.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <glib.h>
 #include <unistd.h>
 
-#include "store/events.h"
+#include "journal/store/events.h"
 
 #define FILES_MAX 1024
 

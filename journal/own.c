@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "own.h"
+#include "journal/own.h"
 
 #include <glib.h>
 #include <poll.h>

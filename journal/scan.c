@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "scan.h"
+#include "journal/scan.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "migrate.h"
+#include "common/migrate.h"
 
 #define LOOK_AT_CLOCK 64  /* objects */
 #define UNREAD_SAID   100 /* by name */

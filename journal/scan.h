@@ -16,7 +16,7 @@
 #ifndef JOURNAL_SCAN_H
 #define JOURNAL_SCAN_H
 
-#include "volume.h"
+#include "journal/volume.h"
 
 struct scan;
 

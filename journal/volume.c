@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "volume.h"
+#include "journal/volume.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "fs_id.h"
-#include "migrate.h"
+#include "common/fs_id.h"
+#include "common/migrate.h"
 
 #define KNOWN_MAX 200000 /* about 30 MB */
 

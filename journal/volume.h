@@ -3,7 +3,7 @@
 #ifndef JOURNAL_VOLUME_H
 #define JOURNAL_VOLUME_H
 
-#include "store/store.h"
+#include "journal/store/store.h"
 
 struct volume;
 

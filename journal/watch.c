@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "watch.h"
+#include "journal/watch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,9 +10,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "mutes.h"
-#include "own.h"
-#include "store/live.h"
+#include "journal/mutes.h"
+#include "journal/own.h"
+#include "journal/store/live.h"
 
 #define READ_SIZE (256 << 10)
 #define GATHER_US 10000 /* so that one wake-up is for many events; the kernel's queue has room */

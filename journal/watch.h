@@ -9,7 +9,7 @@
 #ifndef JOURNAL_WATCH_H
 #define JOURNAL_WATCH_H
 
-#include "store/events.h"
+#include "journal/store/events.h"
 
 /* For each of two halves: 100,000 events or so. */
 #define WATCH_ROOM ((size_t)16 << 20)

@@ -8,10 +8,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "open.h"
-#include "config/messages.h"
-#include "source/thread.h"
-#include "volume/orders.h"
+#include "lib/base/log.h"
+#include "lib/base/thread.h"
+#include "retriever/progress/orders.h"
+#include "retriever/start.h"
 
 static gboolean on_signal(gpointer arg)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /* What every check program ends with, and how it waits for libmigrate. */
-#ifndef SUITE_H
-#define SUITE_H
+#ifndef TESTS_SUITE_H
+#define TESTS_SUITE_H
 
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "waiter.h"
+#include "tests/waiter.h"
 
 /* Makes a directory "migrate-NAME-..." in path, which has 64 bytes: on a file system of the disk,
  * as records need security.* attributes and kernel handles. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /* A place to wait for one request of libmigrate while another thread dispatches: pass
  * migrate_waiter_done and the waiter, then migrate_waiter_wait(). */
-#ifndef WAITER_H
-#define WAITER_H
+#ifndef TESTS_WAITER_H
+#define TESTS_WAITER_H
 
 #include <pthread.h>
 #include <stdbool.h>

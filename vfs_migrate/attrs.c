@@ -6,10 +6,10 @@
  * mtime back before it drops the record.  So the record is looked at before the inode: if there is
  * one it says what to show, if there is none the inode is right.
  */
-#include "attrs.h"
+#include "vfs_migrate/attrs.h"
 
-#include "object.h"
-#include "parts.h"
+#include "vfs_migrate/object.h"
+#include "vfs_migrate/parts.h"
 
 #define BLOCK 512 /* the unit of st_ex_blocks */
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What clients see of unfinished objects. */
-#ifndef ATTRS_H
-#define ATTRS_H
+#ifndef VFS_MIGRATE_ATTRS_H
+#define VFS_MIGRATE_ATTRS_H
 
-#include "volume.h"
+#include "vfs_migrate/volume.h"
 
 /*
  * Corrects what the inode says by what its record said before (looked, stub: of vm_look() or

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "bracket.h"
-#include "call.h"
-#include "object.h"
+#include "vfs_migrate/bracket.h"
+#include "vfs_migrate/call.h"
+#include "vfs_migrate/object.h"
 
 #define PAUSE_MS 5
 

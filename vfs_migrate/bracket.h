@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Changes to unfinished objects. */
-#ifndef BRACKET_H
-#define BRACKET_H
+#ifndef VFS_MIGRATE_BRACKET_H
+#define VFS_MIGRATE_BRACKET_H
 
-#include "volume.h"
+#include "vfs_migrate/volume.h"
 
 /* A change to an unfinished object, made between BEGIN and END in a hook that cannot be deferred.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "call.h"
+#include "vfs_migrate/call.h"
 
 #define PAUSE_MS 50 /* before something is asked for again that is not possible yet */
 #define LATE_MS	 10 /* for what comes after a wait that was in vain */

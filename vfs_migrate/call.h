@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Requests to the retriever. */
-#ifndef CALL_H
-#define CALL_H
+#ifndef VFS_MIGRATE_CALL_H
+#define VFS_MIGRATE_CALL_H
 
-#include "volume.h"
+#include "vfs_migrate/volume.h"
 
 /* One request to the retriever, as in migrate.h.  The call has descriptors of its own. */
 struct vm_ask {

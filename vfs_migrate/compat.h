@@ -3,10 +3,10 @@
  * What differs between Samba's VFS interfaces: compat_*.c have the hooks whose signatures do, which
  * pass on to functions with one signature.  CMake picks those that begin last.
  */
-#ifndef COMPAT_H
-#define COMPAT_H
+#ifndef VFS_MIGRATE_COMPAT_H
+#define VFS_MIGRATE_COMPAT_H
 
-#include "volume.h"
+#include "vfs_migrate/volume.h"
 
 /* A rename, with what the hook below needs besides. */
 struct vm_rename {

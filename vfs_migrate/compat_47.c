@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Samba 4.17 */
-#include "compat.h"
+#include "vfs_migrate/compat.h"
 
-#include "lookup.h"
+#include "vfs_migrate/lookup.h"
 
 static struct dirent *vm_readdir(struct vfs_handle_struct *handle, struct files_struct *dirfsp,
 				 DIR *dirp, SMB_STRUCT_STAT *sbuf)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* From interface 52 on: a lock has the flavour of its open file. */
-#include "compat.h"
+#include "vfs_migrate/compat.h"
 
 void vm_compat_lock(struct files_struct *fsp, off_t offset, size_t size, enum brl_type type,
 		    struct lock_struct *lock)

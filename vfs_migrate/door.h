@@ -32,8 +32,8 @@
  *   volume
  *   host
  */
-#ifndef DOOR_H
-#define DOOR_H
+#ifndef VFS_MIGRATE_DOOR_H
+#define VFS_MIGRATE_DOOR_H
 
 #include "includes.h"
 #include "smbd/smbd.h"
@@ -42,7 +42,7 @@
 #include "lib/util/tevent_unix.h"
 #include "lib/util/tevent_ntstatus.h"
 
-#include "migrate.h"
+#include "common/migrate.h"
 
 /* The errno of a hook for a negative result: sets errno, returns -1.  -EAGAIN, -ECANCELED and
  * -ECONNRESET become ETIMEDOUT, what the old server or a record makes impossible becomes EIO. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "door.h"
+#include "vfs_migrate/door.h"
 
 int vm_fail(int result)
 {

@@ -11,11 +11,11 @@
  * cannot be had now is reported as EACCES: a client that is told that its files are not there may
  * act upon it.
  */
-#include "lookup.h"
-#include "attrs.h"
-#include "call.h"
-#include "object.h"
-#include "parts.h"
+#include "vfs_migrate/attrs.h"
+#include "vfs_migrate/call.h"
+#include "vfs_migrate/lookup.h"
+#include "vfs_migrate/object.h"
+#include "vfs_migrate/parts.h"
 
 #define MAX_LINKS 40 /* as the kernel */
 

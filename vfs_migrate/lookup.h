@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Names that are not here yet. */
-#ifndef LOOKUP_H
-#define LOOKUP_H
+#ifndef VFS_MIGRATE_LOOKUP_H
+#define VFS_MIGRATE_LOOKUP_H
 
-#include "volume.h"
+#include "vfs_migrate/volume.h"
 
 /*
  * Brings every component of path, relative to dir_fd, with its attributes, and what symbolic links

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "compat.h"
-#include "lookup.h"
-#include "parts.h"
-#include "volume.h"
+#include "vfs_migrate/compat.h"
+#include "vfs_migrate/lookup.h"
+#include "vfs_migrate/parts.h"
+#include "vfs_migrate/volume.h"
 
 #include "lib/util/samba_modules.h"
 

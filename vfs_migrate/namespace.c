@@ -8,12 +8,12 @@
  * opens that file waits meanwhile.  Therefore open.c has the directory filled when something is
  * opened for that, and to wait here is the exception.
  */
-#include "bracket.h"
-#include "call.h"
-#include "compat.h"
-#include "lookup.h"
-#include "object.h"
-#include "parts.h"
+#include "vfs_migrate/bracket.h"
+#include "vfs_migrate/call.h"
+#include "vfs_migrate/compat.h"
+#include "vfs_migrate/lookup.h"
+#include "vfs_migrate/object.h"
+#include "vfs_migrate/parts.h"
 
 /* Where a name is or will be: its directory, and the last component. */
 struct place {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "object.h"
-#include "call.h"
-#include "seen.h"
+#include "vfs_migrate/call.h"
+#include "vfs_migrate/object.h"
+#include "vfs_migrate/seen.h"
 
 /* What is known of what a files_struct has open: our extension of it. */
 struct object {

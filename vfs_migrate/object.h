@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The state of what is open. */
-#ifndef OBJECT_H
-#define OBJECT_H
+#ifndef VFS_MIGRATE_OBJECT_H
+#define VFS_MIGRATE_OBJECT_H
 
-#include "volume.h"
+#include "vfs_migrate/volume.h"
 
 /*
  * The state of what fsp has open, of the base file for a stream: 1 unfinished, 0 normal, or -errno

@@ -10,10 +10,10 @@
  * the module does not find our key and refuses the copy.  So that this does not happen without
  * need, a small file is made whole before its key is given out.
  */
-#include "call.h"
-#include "compat.h"
-#include "object.h"
-#include "parts.h"
+#include "vfs_migrate/call.h"
+#include "vfs_migrate/compat.h"
+#include "vfs_migrate/object.h"
+#include "vfs_migrate/parts.h"
 
 #include "modules/offload_token.h"
 

@@ -7,9 +7,9 @@
  * The name of what is opened, and of a file its attributes, are here by then (lookup.c); its data
  * are fetched when they are read.
  */
-#include "call.h"
-#include "object.h"
-#include "parts.h"
+#include "vfs_migrate/call.h"
+#include "vfs_migrate/object.h"
+#include "vfs_migrate/parts.h"
 
 /* The host looks into what it believes to be its own record of a deferred open: into zeros. */
 #define HOST_RECORD 256

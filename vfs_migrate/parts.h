@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What main.c hands to the host. */
-#ifndef PARTS_H
-#define PARTS_H
+#ifndef VFS_MIGRATE_PARTS_H
+#define VFS_MIGRATE_PARTS_H
 
-#include "door.h"
+#include "vfs_migrate/door.h"
 
 /* Each part of the module enters its hooks. */
 void vm_lookup_fns(struct vfs_fn_pointers *fns);

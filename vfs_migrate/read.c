@@ -12,9 +12,9 @@
  * compounds, smbd's own reads) waits here.  A read that is given up, at the deadline or because the
  * client is gone, leaves the fetch under way.
  */
-#include "call.h"
-#include "object.h"
-#include "parts.h"
+#include "vfs_migrate/call.h"
+#include "vfs_migrate/object.h"
+#include "vfs_migrate/parts.h"
 
 /* What a read goes by. */
 struct found {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "seen.h"
+#include "vfs_migrate/seen.h"
 
 /* Of an inode at one moment. */
 struct inode {

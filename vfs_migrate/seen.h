@@ -8,10 +8,10 @@
  * happens in one tick of the kernel's clock has one ctime.  And only what is whole, and of filled
  * directories: other records change all the time.
  */
-#ifndef SEEN_H
-#define SEEN_H
+#ifndef VFS_MIGRATE_SEEN_H
+#define VFS_MIGRATE_SEEN_H
 
-#include "door.h"
+#include "vfs_migrate/door.h"
 
 /*
  * migrate_stub_load(), which is not called where its result is known: 1 unfinished, 0 normal, or

@@ -8,10 +8,10 @@
  * Not here: lchown, which the host calls for symbolic links, and they are whole from the start;
  * fchflags and set_compression, which no file system that a volume can be on has.
  */
-#include "attrs.h"
-#include "bracket.h"
-#include "object.h"
-#include "parts.h"
+#include "vfs_migrate/attrs.h"
+#include "vfs_migrate/bracket.h"
+#include "vfs_migrate/object.h"
+#include "vfs_migrate/parts.h"
 
 #define RECALL_ON_OPEN	      0x00040000
 #define RECALL_ON_DATA_ACCESS 0x00400000

@@ -3,10 +3,10 @@
  * Sizes, holes and space.  FSCTL_SET_ZERO_DATA and allocation sizes come as fallocate, a truncating
  * open as ftruncate, FSCTL_QUERY_ALLOCATED_RANGES as lseek.
  */
-#include "bracket.h"
-#include "call.h"
-#include "object.h"
-#include "parts.h"
+#include "vfs_migrate/bracket.h"
+#include "vfs_migrate/call.h"
+#include "vfs_migrate/object.h"
+#include "vfs_migrate/parts.h"
 
 struct space {
 	struct vfs_handle_struct *handle;

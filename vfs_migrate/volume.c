@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "volume.h"
+#include "vfs_migrate/volume.h"
 
 #define MAX_REQUESTS 8192 /* under way: the credits that a client has by default */
 #define HELLO_MS     500  /* how long the first tree connect waits for the retriever */

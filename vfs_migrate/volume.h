@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Volumes, and the tree connects of them. */
-#ifndef VOLUME_H
-#define VOLUME_H
+#ifndef VFS_MIGRATE_VOLUME_H
+#define VFS_MIGRATE_VOLUME_H
 
-#include "door.h"
+#include "vfs_migrate/door.h"
 
 /* One volume, shared by the process's tree connects of it. */
 struct vm_volume {

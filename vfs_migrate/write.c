@@ -22,11 +22,11 @@
  * What is durable: a stable write and a flush end in fsync, which is that of the data first and
  * then SYNC.
  */
-#include "bracket.h"
-#include "call.h"
-#include "compat.h"
-#include "object.h"
-#include "parts.h"
+#include "vfs_migrate/bracket.h"
+#include "vfs_migrate/call.h"
+#include "vfs_migrate/compat.h"
+#include "vfs_migrate/object.h"
+#include "vfs_migrate/parts.h"
 
 #include "lib/util/sys_rw.h"
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "close.h"
+#include "journal/store/close.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
-#include "env.h"
-#include "live.h"
-#include "reader.h"
+#include "journal/store/env.h"
+#include "journal/store/live.h"
+#include "journal/store/reader.h"
 
 #define CLOSED_FILE "closed"
 #define POLL_US	    20000

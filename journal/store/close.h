@@ -3,8 +3,8 @@
  * The end of a volume's journal: what it knew is removed, and it does not begin again by itself.
  * And its beginning, when a volume is attached.
  */
-#ifndef JOURNAL_CLOSE_H
-#define JOURNAL_CLOSE_H
+#ifndef JOURNAL_STORE_CLOSE_H
+#define JOURNAL_STORE_CLOSE_H
 
 #include <glib.h>
 #include <stdbool.h>

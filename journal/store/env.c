@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "env.h"
+#include "journal/store/env.h"
 
 #include <errno.h>
 #include <stdint.h>

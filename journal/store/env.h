@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The LMDB environment of a store, and its tables (layout.h). */
-#ifndef JOURNAL_ENV_H
-#define JOURNAL_ENV_H
+#ifndef JOURNAL_STORE_ENV_H
+#define JOURNAL_STORE_ENV_H
 
 #include <lmdb.h>
 
-#include "layout.h"
+#include "journal/store/layout.h"
 
 /* Of addresses, not of disk: what a store may grow to, 600 million objects. */
 #define JOURNAL_MAP_SIZE  ((size_t)64 << 30)

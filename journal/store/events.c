@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "store/events.h"
+#include "journal/store/events.h"
 
 #include <fcntl.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 
 #include <sys/fanotify.h>
 
-#include "store.h"
+#include "journal/store/store.h"
 
 #define EVENTS_MASK                                                                                \
 	(FAN_CREATE | FAN_DELETE | FAN_RENAME | FAN_MODIFY | FAN_ATTRIB | FAN_CLOSE_WRITE |        \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "layout.h"
+#include "journal/store/layout.h"
 
 #include <string.h>
 

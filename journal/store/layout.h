@@ -17,12 +17,12 @@
  * volume, whose past a power cut brings back: a gap ends with a look at what every row says
  * (scan.h).
  */
-#ifndef JOURNAL_LAYOUT_H
-#define JOURNAL_LAYOUT_H
+#ifndef JOURNAL_STORE_LAYOUT_H
+#define JOURNAL_STORE_LAYOUT_H
 
 #include <stddef.h>
 
-#include "row.h"
+#include "journal/store/row.h"
 
 #define JOURNAL_KEY_MAX	  (1 + MIGRATE_BINDING_MAX)
 #define JOURNAL_VALUE_MAX (2 + 8 + 1 + JOURNAL_KEY_MAX + JOURNAL_NAME_MAX)

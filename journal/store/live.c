@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "live.h"
+#include "journal/store/live.h"
 
 #include <errno.h>
 #include <fcntl.h>

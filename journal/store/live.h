@@ -7,8 +7,8 @@
  * Asked by signals: SIGUSR1, put what was noticed into the store now; SIGUSR2, and scan; SIGHUP,
  * and forget everything before: a volume was attached.
  */
-#ifndef JOURNAL_LIVE_H
-#define JOURNAL_LIVE_H
+#ifndef JOURNAL_STORE_LIVE_H
+#define JOURNAL_STORE_LIVE_H
 
 #include <glib.h>
 #include <stdbool.h>

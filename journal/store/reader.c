@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "reader.h"
+#include "journal/store/reader.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
 
-#include "env.h"
-#include "live.h"
+#include "journal/store/env.h"
+#include "journal/store/live.h"
 
 #define POLL_US 20000 /* at most */
 #define FULL_NS (INT64_C(2) * 1000000000)

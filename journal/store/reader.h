@@ -30,14 +30,14 @@
  * it open (LMDB).  Nothing here waits for migrate-journal but journal_settle().  Errors: false
  * or JOURNAL_FAILED with *error set to one line that names the store and says what to do.
  */
-#ifndef JOURNAL_READER_H
-#define JOURNAL_READER_H
+#ifndef JOURNAL_STORE_READER_H
+#define JOURNAL_STORE_READER_H
 
 #include <glib.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "row.h"
+#include "journal/store/row.h"
 
 struct journal_state {
 	bool running;	/* a migrate-journal watches now */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What the journal says of an object; reader.h tells how to take it. */
-#ifndef JOURNAL_ROW_H
-#define JOURNAL_ROW_H
+#ifndef JOURNAL_STORE_ROW_H
+#define JOURNAL_STORE_ROW_H
 
 #include <glib.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "record.h"
+#include "common/record.h"
 
 #define JOURNAL_NAME_MAX 255
 /* The domain of all errors; codes are those of errno. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "store.h"
+#include "journal/store/store.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "env.h"
+#include "journal/store/env.h"
 
 struct journal_store {
 	struct journal_env env;

@@ -6,10 +6,10 @@
  * Everything since the last commit is one transaction.  What fails (no room, a bad disk) fails the
  * next commit, and with it all of the transaction: the caller then has a gap.  One thread.
  */
-#ifndef JOURNAL_STORE_H
-#define JOURNAL_STORE_H
+#ifndef JOURNAL_STORE_STORE_H
+#define JOURNAL_STORE_STORE_H
 
-#include "layout.h"
+#include "journal/store/layout.h"
 
 struct journal_store;
 

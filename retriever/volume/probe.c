@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "probe.h"
+#include "retriever/volume/probe.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,9 +12,9 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "config/advice.h"
-#include "damage.h"
-#include "record.h"
+#include "common/record.h"
+#include "lib/base/advice.h"
+#include "retriever/objects/damage.h"
 
 #define USE  "use ext4, xfs or btrfs"
 #define SIZE (1 << 20)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "proof_place.h"
+#include "retriever/volume/proof_place.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "own_files.h"
-#include "proof/finding.h"
+#include "lib/base/filetree.h"
+#include "lib/report/manifest/finding.h"
 
 char *proof_place_path(const struct volume_config *config)
 {

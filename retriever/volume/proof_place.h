@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Where comparisons of both sides leave what they found (proof/finding.h). */
-#ifndef PROOF_PLACE_H
-#define PROOF_PLACE_H
+/* Where comparisons of both sides leave what they found (lib/report/manifest/finding.h). */
+#ifndef RETRIEVER_VOLUME_PROOF_PLACE_H
+#define RETRIEVER_VOLUME_PROOF_PLACE_H
 
-#include "retriever.h"
+#include "retriever/objects/retriever.h"
 
 /* .migrate/proof/, or where that is kept when the volume has no .migrate/ (proof_place_path()),
  * made if it is not there.  A descriptor, or -errno. */

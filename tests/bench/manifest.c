@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "proof/manifest_writer.h"
+#include "lib/report/manifest/manifest_writer.h"
 
 #define DIRECTORY 100 /* files in each */
 #define STEP	  UINT64_C(2654435761)

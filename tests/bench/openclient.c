@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "rpc.h"
+#include "tests/bench/rpc.h"
 
 #define NFS_PORT   2049
 #define MOUNT_PORT 20048

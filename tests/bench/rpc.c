@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "rpc.h"
+#include "tests/bench/rpc.h"
 
 #include <arpa/inet.h>
 #include <endian.h>

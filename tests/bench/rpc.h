@@ -4,8 +4,8 @@
  * whose own time must not show in what it measures.  Every failure ends the process with a line on
  * stderr; nothing is returned that has to be checked but a protocol's status.
  */
-#ifndef BENCH_RPC_H
-#define BENCH_RPC_H
+#ifndef TESTS_BENCH_RPC_H
+#define TESTS_BENCH_RPC_H
 
 #include <stddef.h>
 #include <stdint.h>

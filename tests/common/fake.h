@@ -13,8 +13,8 @@
 #include <sys/un.h>
 #include <time.h>
 
-#include "client.h"
-#include "support.h"
+#include "common/client.h"
+#include "tests/common/support.h"
 
 #define PATIENCE_MS 20000
 

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "suite.h"
+#include "tests/suite.h"
 
 static char scratch[64];
 

@@ -3,8 +3,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "migrate.h"
-#include "support.h"
+#include "common/migrate.h"
+#include "tests/common/support.h"
 
 #define FIRST "quickmigrate old handles 1\n"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 #include <errno.h>
 
-#include "migrate.h"
-#include "support.h"
+#include "common/migrate.h"
+#include "tests/common/support.h"
 
 enum { B = MIGRATE_STEP_BEGIN, C = MIGRATE_STEP_CHANGE, E = MIGRATE_STEP_END };
 

@@ -2,7 +2,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include "fake.h"
+#include "tests/common/fake.h"
 
 static uint64_t range(struct outcome *outcome)
 {

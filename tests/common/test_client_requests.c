@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 #include <sys/stat.h>
 
-#include "fake.h"
+#include "tests/common/fake.h"
 
 static int fd, dir;
 

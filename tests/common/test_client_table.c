@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
-#include "client.h"
-#include "fake.h"
+#include "common/client.h"
+#include "tests/common/fake.h"
 
 #define MANY 5000
 

@@ -3,7 +3,7 @@
  * Many threads against a retriever that answers in its own order and goes away again and again.
  * What is checked is that everything is answered exactly once; the thread sanitizer does the rest.
  */
-#include "fake.h"
+#include "tests/common/fake.h"
 
 #define THREADS		4
 #define ROUNDS		400

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
-#include "fake.h"
+#include "tests/common/fake.h"
 
 START_TEST(bad_arguments)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
-#include "crc32c.h"
-#include "support.h"
+#include "common/crc32c.h"
+#include "tests/common/support.h"
 
 /* RFC 3720 appendix B.4 */
 START_TEST(vectors)

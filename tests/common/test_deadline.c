@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
-#include "migrate.h"
-#include "support.h"
+#include "common/migrate.h"
+#include "tests/common/support.h"
 
 static int64_t ns(struct timespec ts)
 {

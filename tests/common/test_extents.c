@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 #include <errno.h>
 
-#include "extents.h"
-#include "support.h"
+#include "common/extents.h"
+#include "tests/common/support.h"
 
 /* Everything is compared with a plain bitmap of the first 64 bytes. */
 #define UNIVERSE 64

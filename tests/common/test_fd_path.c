@@ -4,8 +4,8 @@
 #include <linux/openat2.h>
 #include <sys/stat.h>
 
-#include "migrate.h"
-#include "support.h"
+#include "common/migrate.h"
+#include "tests/common/support.h"
 
 #define LEVELS 40
 

@@ -4,8 +4,8 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 
-#include "fs_id.h"
-#include "support.h"
+#include "common/fs_id.h"
+#include "tests/common/support.h"
 
 static void setup(void)
 {

@@ -5,8 +5,8 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "migrate.h"
-#include "support.h"
+#include "common/migrate.h"
+#include "tests/common/support.h"
 
 static int dir;
 

@@ -2,8 +2,8 @@
 #include <errno.h>
 #include <sys/xattr.h>
 
-#include "record.h"
-#include "support.h"
+#include "common/record.h"
+#include "tests/common/support.h"
 
 #define SIZE 100000
 

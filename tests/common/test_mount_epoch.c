@@ -4,8 +4,8 @@
 #include <sys/mount.h>
 #include <sys/wait.h>
 
-#include "record.h"
-#include "support.h"
+#include "common/record.h"
+#include "tests/common/support.h"
 
 #define LEN MIGRATE_EPOCH_LEN
 

@@ -3,8 +3,8 @@
 #include <sched.h>
 #include <sys/mount.h>
 
-#include "record.h"
-#include "support.h"
+#include "common/record.h"
+#include "tests/common/support.h"
 
 static void setup(void)
 {

@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "migrate.h"
-#include "support.h"
+#include "common/migrate.h"
+#include "tests/common/support.h"
 
 #define OBJECTS	   20000 /* more than the smallest table has chains */
 #define FIRST_AT   (4096 + 2 * 8 * 4096)

@@ -4,8 +4,8 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-#include "protocol.h"
-#include "support.h"
+#include "common/protocol.h"
+#include "tests/common/support.h"
 
 static const struct migrate_frame full = {
 	.op = MIGRATE_OP_RANGE | MIGRATE_OP_REPLY,

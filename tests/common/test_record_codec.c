@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 #include <errno.h>
 
-#include "crc32c.h"
-#include "record.h"
-#include "support.h"
+#include "common/crc32c.h"
+#include "common/record.h"
+#include "tests/common/support.h"
 
 static void fill_in(struct migrate_record *rec, enum migrate_state state)
 {

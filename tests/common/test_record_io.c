@@ -3,9 +3,9 @@
 #include <sys/stat.h>
 #include <sys/xattr.h>
 
-#include "record.h"
-#include "record_io.h"
-#include "support.h"
+#include "common/record.h"
+#include "common/record_io.h"
+#include "tests/common/support.h"
 
 #define SIZE 100000
 

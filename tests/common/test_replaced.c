@@ -3,8 +3,8 @@
 #include <sys/resource.h>
 #include <sys/xattr.h>
 
-#include "record.h"
-#include "support.h"
+#include "common/record.h"
+#include "tests/common/support.h"
 
 static int dir;
 

@@ -4,8 +4,8 @@
 #include <sys/stat.h>
 #include <sys/xattr.h>
 
-#include "record.h"
-#include "support.h"
+#include "common/record.h"
+#include "tests/common/support.h"
 
 static int top, middle, bottom; /* directories, one in the other */
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 #include <errno.h>
 
-#include "migrate.h"
-#include "record.h"
-#include "support.h"
+#include "common/migrate.h"
+#include "common/record.h"
+#include "tests/common/support.h"
 
 #define BLOCK 4096
 #define SIZE  (20 * BLOCK + 100)

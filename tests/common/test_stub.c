@@ -3,8 +3,8 @@
 #include <sys/stat.h>
 #include <sys/xattr.h>
 
-#include "record.h"
-#include "support.h"
+#include "common/record.h"
+#include "tests/common/support.h"
 
 #define SIZE 100000
 

@@ -3,8 +3,8 @@
 #include <sched.h>
 #include <sys/mount.h>
 
-#include "superblock.h"
-#include "support.h"
+#include "common/superblock.h"
+#include "tests/common/support.h"
 
 static void setup(void)
 {

@@ -4,8 +4,8 @@
 #include <sched.h>
 #include <sys/mount.h>
 
-#include "record.h"
-#include "support.h"
+#include "common/record.h"
+#include "tests/common/support.h"
 
 static int dir, errors;
 

@@ -11,11 +11,11 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include "crawl.h"
-#include "protocol.h"
-#include "record.h"
-#include "tree.h"
-#include "suite.h"
+#include "common/protocol.h"
+#include "common/record.h"
+#include "crawler/crawl.h"
+#include "tests/crawler/tree.h"
+#include "tests/suite.h"
 
 #define SOCKET "/mnt/sock"
 #define ROOT   "/mnt/volume"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include <errno.h>
 
-#include "directory.h"
-#include "migrate.h"
-#include "tree.h"
-#include "suite.h"
+#include "common/migrate.h"
+#include "crawler/directory.h"
+#include "tests/crawler/tree.h"
+#include "tests/suite.h"
 
 static int root;
 static struct directory_scope scope;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include <check.h>
 
-#include "policy.h"
-#include "suite.h"
+#include "crawler/policy.h"
+#include "tests/suite.h"
 
 START_TEST(window_yields_and_returns)
 {

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "progress.h"
-#include "suite.h"
+#include "crawler/progress.h"
+#include "tests/suite.h"
 
 static struct progress progress;
 

@@ -7,10 +7,10 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "policy.h"
-#include "tree.h"
-#include "walk.h"
-#include "suite.h"
+#include "crawler/policy.h"
+#include "crawler/walk.h"
+#include "tests/crawler/tree.h"
+#include "tests/suite.h"
 
 struct asked {
 	int fd;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A tmpfs of the test's own to build trees in: it has file handles wherever the tests run. */
-#ifndef TREE_H
-#define TREE_H
+#ifndef TESTS_CRAWLER_TREE_H
+#define TESTS_CRAWLER_TREE_H
 
 #include <check.h>
 #include <fcntl.h>

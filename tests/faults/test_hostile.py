@@ -22,7 +22,7 @@ from xdr import u32                                                     # noqa: 
 
 SIZE = 3 * BLOCK + 1000
 DESCRIPTORS, MEMORY = 640, 64 * MIB
-UNDURABLE = 4096                # files (retriever/ways/durability.c)
+UNDURABLE = 4096                # files (retriever/data/durability.c)
 
 
 # ---- names and listings -----------------------------------------------------------------------

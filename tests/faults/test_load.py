@@ -328,7 +328,7 @@ def gone_while_waiting(args):
             slowest = max(slowest, time.monotonic() - begun)
             # until it has been heard
             same(Peer(world.socket, CONTROLLER).ask(CONTROL, text=b'status')[0], 0, 'status')
-    # what the old server was asked for is still taken (retriever/door/requests.h)
+    # what the old server was asked for is still taken (retriever/socket/requests.h)
     world.finish('gone_while_waiting', usage, slowest, f'asked={asked}', 700)
 
 

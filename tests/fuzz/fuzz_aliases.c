@@ -7,8 +7,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "fuzz.h"
-#include "migrate.h"
+#include "common/migrate.h"
+#include "tests/fuzz/fuzz.h"
 
 static int make_file(char *path, size_t len)
 {

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fuzz.h"
-#include "volume/nt_mode.h"
-#include "volume/windows.h"
+#include "lib/acl/nt_mode.h"
+#include "lib/acl/windows.h"
+#include "tests/fuzz/fuzz.h"
 
 static struct sid_map *map;
 

@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "fuzz.h"
-#include "protocol.h"
+#include "common/protocol.h"
+#include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

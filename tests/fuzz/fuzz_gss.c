@@ -9,8 +9,8 @@
 #include <gssapi/gssapi_ext.h>
 #include <string.h>
 
-#include "source/nfs/nfs_rpc.h"
-#include "fuzz.h"
+#include "lib/source/nfs/nfs_rpc.h"
+#include "tests/fuzz/fuzz.h"
 
 #define XID UINT32_C(0x01020304)
 

@@ -7,9 +7,9 @@
  */
 #include <string.h>
 
-#include "fuzz.h"
-#include "source/smb/smb_listing.h"
-#include "source/smb/smb_text.h"
+#include "lib/source/smb/smb_listing.h"
+#include "lib/source/smb/smb_text.h"
+#include "tests/fuzz/fuzz.h"
 
 #define ROOM 65536
 

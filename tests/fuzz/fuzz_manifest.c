@@ -2,8 +2,8 @@
 /* Lines of a manifest: what is taken for one is written again as it was. */
 #include <string.h>
 
-#include "fuzz.h"
-#include "proof/entry.h"
+#include "lib/report/manifest/entry.h"
+#include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

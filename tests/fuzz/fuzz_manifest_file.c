@@ -5,8 +5,8 @@
 #include <unistd.h>
 #include <zstd.h>
 
-#include "fuzz.h"
-#include "proof/manifest.h"
+#include "lib/report/manifest/manifest.h"
+#include "tests/fuzz/fuzz.h"
 
 static void read_all(const void *bytes, size_t size)
 {

@@ -12,8 +12,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "fuzz.h"
-#include "migrate.h"
+#include "common/migrate.h"
+#include "tests/fuzz/fuzz.h"
 
 #define OBJECTS 100
 #define UNNAMED 10 /* one of so many has no name */

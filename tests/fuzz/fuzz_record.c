@@ -6,9 +6,9 @@
  */
 #include <string.h>
 
-#include "crc32c.h"
-#include "fuzz.h"
-#include "record.h"
+#include "common/crc32c.h"
+#include "common/record.h"
+#include "tests/fuzz/fuzz.h"
 
 static void check_set(const struct migrate_extents *set, uint64_t size)
 {

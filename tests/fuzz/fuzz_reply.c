@@ -7,8 +7,8 @@
  */
 #include <string.h>
 
-#include "source/nfs/nfs_proc.h"
-#include "fuzz.h"
+#include "lib/source/nfs/nfs_proc.h"
+#include "tests/fuzz/fuzz.h"
 
 #define COUNT 4096
 

@@ -2,8 +2,8 @@
 /* The JSON of a final report: what is taken names files beside it, in lines. */
 #include <string.h>
 
-#include "fuzz.h"
-#include "report/parsed.h"
+#include "ctl/report/parsed.h"
+#include "tests/fuzz/fuzz.h"
 
 static void require_line(const char *text)
 {

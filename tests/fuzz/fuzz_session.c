@@ -9,10 +9,10 @@
  */
 #include <string.h>
 
-#include "source/nfs/nfs4_holes.h"
-#include "source/nfs/nfs4_proc.h"
-#include "source/nfs/nfs4_xattr.h"
-#include "fuzz.h"
+#include "lib/source/nfs/nfs4_holes.h"
+#include "lib/source/nfs/nfs4_proc.h"
+#include "lib/source/nfs/nfs4_xattr.h"
+#include "tests/fuzz/fuzz.h"
 
 static void check_xattrs(const struct source_xattrs *xattrs)
 {

@@ -9,9 +9,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "source/backend.h"
-#include "source/smb/smb_reply.h"
-#include "fuzz.h"
+#include "lib/source/backend.h"
+#include "lib/source/smb/smb_reply.h"
+#include "tests/fuzz/fuzz.h"
 
 #define COUNT 4096
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fuzz.h"
+#include "tests/fuzz/fuzz.h"
 
 #define INPUT_MAX (1 << 20)
 

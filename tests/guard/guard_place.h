@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `place` is a file system of a test's own, mounted in its own namespace. */
-#ifndef GUARD_PLACE_H
-#define GUARD_PLACE_H
+#ifndef TESTS_GUARD_GUARD_PLACE_H
+#define TESTS_GUARD_GUARD_PLACE_H
 
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/wait.h>
 
-#include "journal/place.h"
+#include "tests/journal/place.h"
 
 static inline void guard_place_make(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "device.h"
+#include "guard/device.h"
 
-#include "guard_place.h"
+#include "tests/guard/guard_place.h"
 
 START_TEST(file_systems)
 {

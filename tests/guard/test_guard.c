@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "guard.h"
+#include "guard/guard.h"
 
-#include "guard_place.h"
+#include "tests/guard/guard_place.h"
 
 static struct volume_config config;
 

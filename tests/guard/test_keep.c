@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "keep.h"
+#include "guard/keep.h"
 
 #include <fcntl.h>
 #include <glib.h>
@@ -9,7 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "suite.h"
+#include "tests/suite.h"
 
 static void listen_fds(const char *pid, const char *count, const char *names)
 {

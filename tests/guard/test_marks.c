@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "marks.h"
+#include "guard/marks.h"
 
 #include <errno.h>
 #include <poll.h>
 
-#include "guard_place.h"
+#include "tests/guard/guard_place.h"
 
 static struct marks marks;
 static struct marks_event last;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "process.h"
+#include "guard/process.h"
 
 #include <linux/capability.h>
 #include <signal.h>
 #include <sys/prctl.h>
 
-#include "guard_place.h"
+#include "tests/guard/guard_place.h"
 
 static const char *const names[] = {"other", "test_process", NULL};
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "state.h"
+#include "guard/state.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
 
-#include "guard_place.h"
+#include "tests/guard/guard_place.h"
 
 START_TEST(one_at_a_time)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "wait.h"
+#include "guard/wait.h"
 
 #include <errno.h>
 #include <sys/resource.h>
 #include <sys/xattr.h>
 
-#include "guard_place.h"
-#include "record.h"
+#include "common/record.h"
+#include "tests/guard/guard_place.h"
 
 static struct migrate_volume *volume;
 static struct waits *waits;

@@ -20,7 +20,7 @@ MEMBERS = {'first': (GID, []), 'further': (USER, [USER, GID])}  # primary group,
 CLOSED = BASE + '/closed'                # nor need they see the volume's root
 PROGRAM = BASE + '/migratectl'
 WHO = f'members of the group {GROUP} may ask for status and metrics'
-WATCHERS_MAX = 16                                               # retriever/door/server.c
+WATCHERS_MAX = 16                                               # retriever/socket/server.c
 
 
 def begin(args, group=True):

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A directory of a test's own, handles that no file system gave, and a store. */
-#ifndef PLACE_H
-#define PLACE_H
+#ifndef TESTS_JOURNAL_PLACE_H
+#define TESTS_JOURNAL_PLACE_H
 
 #include <ftw.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "store/reader.h"
-#include "store/store.h"
-#include "suite.h"
+#include "journal/store/reader.h"
+#include "journal/store/store.h"
+#include "tests/suite.h"
 
 static char *place;
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "apply.h"
+#include "journal/apply.h"
 
 #include <sys/mman.h>
 
-#include "gap.h"
-#include "store/live.h"
-#include "tree.h"
+#include "journal/gap.h"
+#include "journal/store/live.h"
+#include "tests/journal/tree.h"
 
 static struct journal_store *store;
 static struct watch *watch;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "gap.h"
+#include "journal/gap.h"
 
 #include <string.h>
 
-#include "store/live.h"
-#include "suite.h"
+#include "journal/store/live.h"
+#include "tests/suite.h"
 
 #define SECOND INT64_C(1000000000)
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The process is a child: a store is opened once in each. */
-#include "journal.h"
+#include "journal/journal.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -8,9 +8,9 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "store/close.h"
-#include "store/live.h"
-#include "tree.h"
+#include "journal/store/close.h"
+#include "journal/store/live.h"
+#include "tests/journal/tree.h"
 
 static pid_t child;
 static struct journal *working;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "leave.h"
+#include "journal/leave.h"
 
 #include <fcntl.h>
 #include <time.h>
 
-#include "place.h"
+#include "tests/journal/place.h"
 
 /* An hour a second: the thread's sync is waited for with the real one. */
 static int64_t skipped;

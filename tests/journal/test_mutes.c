@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "mutes.h"
+#include "journal/mutes.h"
 
 #include <unistd.h>
 
-#include "store/events.h"
-#include "tree.h"
+#include "journal/store/events.h"
+#include "tests/journal/tree.h"
 
 static struct mutes mutes;
 static char buffer[4096] __attribute__((aligned(8)));

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "own.h"
+#include "journal/own.h"
 
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 
-#include "place.h"
+#include "tests/journal/place.h"
 
 static char *path;
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "scan.h"
+#include "journal/scan.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <sys/syscall.h>
 
-#include "store/live.h"
-#include "tree.h"
+#include "journal/store/live.h"
+#include "tests/journal/tree.h"
 
 static struct journal_store *store;
 static const char *bad_name; /* cannot be looked at */

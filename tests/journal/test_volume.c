@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "volume.h"
+#include "journal/volume.h"
 
-#include "tree.h"
+#include "tests/journal/tree.h"
 
 static enum volume_part part(const char *name)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "watch.h"
+#include "journal/watch.h"
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -7,8 +7,8 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
-#include "store/live.h"
-#include "tree.h"
+#include "journal/store/live.h"
+#include "tests/journal/tree.h"
 
 static struct watch *watch;
 static int init_fails; /* errno, or 0 */

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A file system of a test's own, mounted in its own namespace: `place`/volume is the root of a
  * volume, `place`/other another tree. */
-#ifndef TREE_H
-#define TREE_H
+#ifndef TESTS_JOURNAL_TREE_H
+#define TESTS_JOURNAL_TREE_H
 
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 
-#include "place.h"
-#include "record.h"
-#include "retriever/core_tsan.h"
-#include "volume.h"
+#include "common/record.h"
+#include "journal/volume.h"
+#include "tests/journal/place.h"
+#include "tests/retriever/core_tsan.h"
 
 static struct volume *volume;
 static char *store_dir;

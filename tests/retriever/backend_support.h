@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Requests that are waited for, for the tests of backends. */
-#ifndef BACKEND_SUPPORT_H
-#define BACKEND_SUPPORT_H
+#ifndef TESTS_RETRIEVER_BACKEND_SUPPORT_H
+#define TESTS_RETRIEVER_BACKEND_SUPPORT_H
 
 #include <check.h>
 #include <errno.h>
@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "source/source.h"
-#include "suite.h"
+#include "lib/source/source.h"
+#include "tests/suite.h"
 
 /* GLib's own handler asks for the time zone in a way that the thread sanitizer dislikes. */
 static inline void plain_log(const gchar *domain, GLogLevelFlags level, const gchar *message,

@@ -5,8 +5,8 @@
 #ifndef TESTS_RETRIEVER_BRINGING_BACKEND_H
 #define TESTS_RETRIEVER_BRINGING_BACKEND_H
 
-#include "core_directory.h"
-#include "core_xattrs.h"
+#include "tests/retriever/core_directory.h"
+#include "tests/retriever/core_xattrs.h"
 
 #define SMALL	   (64 * KIB)
 #define BROUGHT_AT ((int64_t)1700000000 * 1000000000) /* atime once the bytes were read */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Ticket caches for tests, as smb_ccache.c has to take them. */
-#ifndef CCACHE_H
-#define CCACHE_H
+#ifndef TESTS_RETRIEVER_CCACHE_H
+#define TESTS_RETRIEVER_CCACHE_H
 
 #include <check.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The tree that the conformance suite looks at, and the backend over it. */
-#ifndef CONFORMANCE_H
-#define CONFORMANCE_H
+#ifndef TESTS_RETRIEVER_CONFORMANCE_H
+#define TESTS_RETRIEVER_CONFORMANCE_H
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -12,11 +12,11 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "schemes.h"
-#include "source/posix_acl.h"
-#include "source/nfs/nfs.h"
-#include "source/nfs/nfs_url.h"
-#include "backend_support.h"
+#include "lib/schemes.h"
+#include "lib/source/nfs/nfs.h"
+#include "lib/source/nfs/nfs_url.h"
+#include "lib/source/posix_acl.h"
+#include "tests/retriever/backend_support.h"
 
 #define WIDE	    10000
 #define DEPTH	    30

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A thousand READs that are under way at once. */
-#ifndef CONFORMANCE_MANY_H
-#define CONFORMANCE_MANY_H
+#ifndef TESTS_RETRIEVER_CONFORMANCE_MANY_H
+#define TESTS_RETRIEVER_CONFORMANCE_MANY_H
 
-#include "conformance.h"
+#include "tests/retriever/conformance.h"
 
 struct many {
 	struct gate gate;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The conformance suite's old server goes and comes: by OLD_CONTROL, see tests/support/oldserver.
  */
-#ifndef CONFORMANCE_SERVER_H
-#define CONFORMANCE_SERVER_H
+#ifndef TESTS_RETRIEVER_CONFORMANCE_SERVER_H
+#define TESTS_RETRIEVER_CONFORMANCE_SERVER_H
 
-#include "conformance_many.h"
+#include "tests/retriever/conformance_many.h"
 
 static void control(const char *what)
 {

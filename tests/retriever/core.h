@@ -26,25 +26,25 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "core_step.h"
-#include "core_tsan.h"
+#include "tests/retriever/core_step.h"
+#include "tests/retriever/core_tsan.h"
 
-#include "fault_backend.h"
-#include "source/file/file_source.h"
-#include "source/gate.h"
-#include "volume/object.h"
-#include "config/owners.h"
-#include "ways/prefill.h"
-#include "volume/retriever.h"
-#include "suite.h"
-#include "open.h"
-#include "volume/jobs.h"
-#include "volume/private.h"
-#include "volume/saved_counters.h"
-#include "volume/state.h"
-#include "ways/attach.h"
-#include "ways/finalize.h"
-#include "ways/verify.h"
+#include "lib/config/owners.h"
+#include "lib/source/file/file_source.h"
+#include "lib/source/gate.h"
+#include "retriever/names/prefill.h"
+#include "retriever/objects/jobs.h"
+#include "retriever/objects/object.h"
+#include "retriever/objects/private.h"
+#include "retriever/objects/retriever.h"
+#include "retriever/objects/state.h"
+#include "retriever/progress/saved_counters.h"
+#include "retriever/start.h"
+#include "retriever/volume/attach.h"
+#include "retriever/volume/finalize.h"
+#include "retriever/volume/verify.h"
+#include "tests/retriever/fault_backend.h"
+#include "tests/suite.h"
 
 #define KIB ((uint64_t)1 << 10)
 #define MIB ((uint64_t)1 << 20)

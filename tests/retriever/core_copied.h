@@ -3,8 +3,8 @@
 #ifndef TESTS_RETRIEVER_CORE_COPIED_H
 #define TESTS_RETRIEVER_CORE_COPIED_H
 
-#include "core_hook.h"
-#include "volume/left_out.h"
+#include "lib/report/left_out.h"
+#include "tests/retriever/core_hook.h"
 
 static inline void core_shell(struct core *core, const char *format)
 {

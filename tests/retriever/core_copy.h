@@ -3,15 +3,15 @@
 #ifndef TESTS_RETRIEVER_CORE_COPY_H
 #define TESTS_RETRIEVER_CORE_COPY_H
 
-#include "core_directory.h"
-#include "core_xattrs.h"
+#include "tests/retriever/core_directory.h"
+#include "tests/retriever/core_xattrs.h"
 
 #include <sched.h>
 #include <sys/mount.h>
 
-#include "volume/aside.h"
-#include "volume/copied.h"
-#include "ways/copy.h"
+#include "retriever/copies/aside.h"
+#include "retriever/copies/copied.h"
+#include "retriever/volume/copy.h"
 
 #define DATA_OPS ((1u << BACKEND_READ) | (1u << BACKEND_XATTRS) | (1u << BACKEND_READLINK))
 

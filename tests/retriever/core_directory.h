@@ -3,12 +3,12 @@
 #ifndef TESTS_RETRIEVER_CORE_DIRECTORY_H
 #define TESTS_RETRIEVER_CORE_DIRECTORY_H
 
-#include "core_hook.h"
+#include "tests/retriever/core_hook.h"
 
 #include <dirent.h>
 
-#include "ways/directory.h"
-#include "volume/errors.h"
+#include "retriever/names/fill.h"
+#include "retriever/objects/errors.h"
 
 #define LISTS (1u << BACKEND_READDIR)
 

@@ -9,7 +9,7 @@
 #ifndef TESTS_RETRIEVER_CORE_HOOK_H
 #define TESTS_RETRIEVER_CORE_HOOK_H
 
-#include "core.h"
+#include "tests/retriever/core.h"
 
 #include <dlfcn.h>
 #include <sys/prctl.h>

@@ -3,9 +3,9 @@
 #ifndef TESTS_RETRIEVER_CORE_OLD_H
 #define TESTS_RETRIEVER_CORE_OLD_H
 
-#include "core_copy.h"
+#include "tests/retriever/core_copy.h"
 
-#include "volume/old_handles.h"
+#include "retriever/objects/old_handles.h"
 
 /* An empty source. */
 static inline void old_begin(void)

@@ -3,7 +3,7 @@
 #ifndef TESTS_RETRIEVER_CORE_OPENS_H
 #define TESTS_RETRIEVER_CORE_OPENS_H
 
-#include "core.h"
+#include "tests/retriever/core.h"
 
 #include <sys/inotify.h>
 

@@ -3,10 +3,10 @@
 #ifndef TESTS_RETRIEVER_CORE_SKIP_H
 #define TESTS_RETRIEVER_CORE_SKIP_H
 
-#include "core_copy.h"
+#include "tests/retriever/core_copy.h"
 
-#include "volume/report.h"
-#include "ways/skip.h"
+#include "lib/report/losses.h"
+#include "retriever/volume/skip.h"
 
 static inline char *asks(const char *what, const char *name)
 {

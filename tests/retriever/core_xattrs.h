@@ -6,10 +6,10 @@
 #ifndef TESTS_RETRIEVER_CORE_XATTRS_H
 #define TESTS_RETRIEVER_CORE_XATTRS_H
 
-#include "core.h"
+#include "tests/retriever/core.h"
 
-#include "source/posix_acl.h"
-#include "source/backend.h"
+#include "lib/source/backend.h"
+#include "lib/source/posix_acl.h"
 
 #define XATTRS (1u << BACKEND_XATTRS)
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A backend that answers at once on the submitter's thread, as the test says. */
-#ifndef FAKE_BACKEND_H
-#define FAKE_BACKEND_H
+#ifndef TESTS_RETRIEVER_FAKE_BACKEND_H
+#define TESTS_RETRIEVER_FAKE_BACKEND_H
 
-#include "source/backend.h"
+#include "lib/source/backend.h"
 
 #define FAKE_LATER 1
 

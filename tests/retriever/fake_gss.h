@@ -3,16 +3,16 @@
  * A GSS mechanism without secrets, in place of the library's, and the server's side of RPCSEC_GSS
  * for the fake server: for what no real server does.  Include in one file of a program.
  */
-#ifndef FAKE_GSS_H
-#define FAKE_GSS_H
+#ifndef TESTS_RETRIEVER_FAKE_GSS_H
+#define TESTS_RETRIEVER_FAKE_GSS_H
 
-#include "fake_nfs.h"
+#include "tests/retriever/fake_nfs.h"
 
 #include <gssapi/gssapi_ext.h>
 #include <gssapi/gssapi_krb5.h>
 #include <krb5.h>
 
-#include "source/nfs/nfs_gss.h"
+#include "lib/source/nfs/nfs_gss.h"
 
 #define FAKE_MIC      8u
 #define FAKE_KEY      0x5au

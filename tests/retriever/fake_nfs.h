@@ -3,8 +3,8 @@
  * An NFS version 3 server with one directory and one file that lies as it is told: for what no real
  * server does.  MOUNT and NFS on one port, a thread a connection, on 127.0.0.1.
  */
-#ifndef FAKE_NFS_H
-#define FAKE_NFS_H
+#ifndef TESTS_RETRIEVER_FAKE_NFS_H
+#define TESTS_RETRIEVER_FAKE_NFS_H
 
 #include <arpa/inet.h>
 #include <check.h>
@@ -15,11 +15,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "source/nfs/nfs.h"
-#include "source/nfs/nfs_server.h"
-#include "source/nfs/nfs_net.h"
-#include "source/nfs/nfs_conn.h"
-#include "source/nfs/nfs_proc.h"
+#include "lib/source/nfs/nfs.h"
+#include "lib/source/nfs/nfs_conn.h"
+#include "lib/source/nfs/nfs_net.h"
+#include "lib/source/nfs/nfs_proc.h"
+#include "lib/source/nfs/nfs_server.h"
 
 #define FAKE_CONNS  64
 #define FAKE_FSID   7

@@ -3,11 +3,11 @@
  * Version 4 of the fake server (fake_nfs.h): sessions, and user attributes of whatever there is; or
  * a tree, too (fake_nfs4_tree.h).  A hook passes it its calls.
  */
-#ifndef FAKE_NFS4_H
-#define FAKE_NFS4_H
+#ifndef TESTS_RETRIEVER_FAKE_NFS4_H
+#define TESTS_RETRIEVER_FAKE_NFS4_H
 
-#include "source/nfs/nfs4_xattr.h"
-#include "fake_nfs.h"
+#include "lib/source/nfs/nfs4_xattr.h"
+#include "tests/retriever/fake_nfs.h"
 
 #define FAKE_SLOTS 3
 

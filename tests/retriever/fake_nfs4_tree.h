@@ -5,10 +5,10 @@
  * "locked" is told by another flavour alone.  For what no
  * real server does.
  */
-#ifndef FAKE_NFS4_TREE_H
-#define FAKE_NFS4_TREE_H
+#ifndef TESTS_RETRIEVER_FAKE_NFS4_TREE_H
+#define TESTS_RETRIEVER_FAKE_NFS4_TREE_H
 
-#include "fake_nfs4.h"
+#include "tests/retriever/fake_nfs4.h"
 
 enum { TREE_TOP, TREE_X, TREE_FILE, TREE_LINK, TREE_AWAY, TREE_OBJECTS };
 #define TREE_SUPPORTED0                                                                            \

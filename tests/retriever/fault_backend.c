@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "fault_backend.h"
+#include "tests/retriever/fault_backend.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
 
-#include "source/backend.h"
+#include "lib/source/backend.h"
 
 #define WAIT_SECONDS 30
 

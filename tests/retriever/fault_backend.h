@@ -3,10 +3,10 @@
  * A decorator for tests: makes a backend slow, stuck, wrong or failing, by rules, and counts.  May
  * be used from any thread.
  */
-#ifndef FAULT_BACKEND_H
-#define FAULT_BACKEND_H
+#ifndef TESTS_RETRIEVER_FAULT_BACKEND_H
+#define TESTS_RETRIEVER_FAULT_BACKEND_H
 
-#include "source/source.h"
+#include "lib/source/source.h"
 
 enum fault_action {
 	FAULT_COUNT,  /* nothing: only counts */

@@ -3,7 +3,7 @@
 #ifndef TESTS_RETRIEVER_NFS4_ACL_SUPPORT_H
 #define TESTS_RETRIEVER_NFS4_ACL_SUPPORT_H
 
-#include "source/source_nfs4_acl.h"
+#include "lib/source/source_nfs4_acl.h"
 
 /* "A::OWNER@:rw,D:g:1000:x": types A, D, U; flags f, d, n, i, g; rights r, w, a, x, D, d, C, o, t.
  * Who has no number is unknown, but for OWNER@, GROUP@ and EVERYONE@. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A fake server's tree that is served, and a backend on it. */
-#ifndef NFS4_SERVED_H
-#define NFS4_SERVED_H
+#ifndef TESTS_RETRIEVER_NFS4_SERVED_H
+#define TESTS_RETRIEVER_NFS4_SERVED_H
 
-#include "backend_support.h"
-#include "fake_nfs4_tree.h"
+#include "tests/retriever/backend_support.h"
+#include "tests/retriever/fake_nfs4_tree.h"
 
 static struct fake4 fake4;
 static struct fake4_tree tree;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "volume/nt_acl.h"
+#include "lib/acl/nt_acl.h"
 
 #define ANNA  "S-1-5-21-1-2-3-1001"
 #define STAFF "S-1-5-21-1-2-3-513"

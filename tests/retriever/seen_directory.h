@@ -3,12 +3,12 @@
 #ifndef TESTS_RETRIEVER_SEEN_DIRECTORY_H
 #define TESTS_RETRIEVER_SEEN_DIRECTORY_H
 
-#include "core_copy.h"
-#include "core_hook.h"
+#include "tests/retriever/core_copy.h"
+#include "tests/retriever/core_hook.h"
 
-#include "volume/listed.h"
-#include "volume/name_diff.h"
-#include "volume/seen.h"
+#include "retriever/copies/listed.h"
+#include "retriever/copies/listing_sum.h"
+#include "retriever/copies/name_diff.h"
 
 static struct seen *seen;
 static GArray *names_seen; /* as a fill keeps them */

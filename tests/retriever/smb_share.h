@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* An SMB source whose workers do what they like (fake_worker.c). */
-#ifndef SMB_SHARE_H
-#define SMB_SHARE_H
+#ifndef TESTS_RETRIEVER_SMB_SHARE_H
+#define TESTS_RETRIEVER_SMB_SHARE_H
 
 #include <fcntl.h>
 #include <glib/gstdio.h>
 #include <stdatomic.h>
 
-#include "source/smb/smb.h"
-#include "backend_support.h"
+#include "lib/source/smb/smb.h"
+#include "tests/retriever/backend_support.h"
 
 #define MANY 200
 

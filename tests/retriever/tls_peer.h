@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The other end of a TLS connection, on a pair of sockets, with a certificate of its own for "old".
  */
-#ifndef TLS_PEER_H
-#define TLS_PEER_H
+#ifndef TESTS_RETRIEVER_TLS_PEER_H
+#define TESTS_RETRIEVER_TLS_PEER_H
 
 #include <check.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "source/nfs/nfs_link.h"
+#include "lib/source/nfs/nfs_link.h"
 
 struct tls_peer {
 	gnutls_x509_privkey_t key;

@@ -7,7 +7,7 @@ import re
 import sys
 
 TREE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-FILTERS = 'retriever/source/sandbox.c'
+FILTERS = 'lib/base/sandbox.c'
 GENERIC = '/usr/include/asm-generic/unistd.h'
 
 

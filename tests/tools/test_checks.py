@@ -12,7 +12,7 @@ import os
 import sys
 
 TREE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-WORKERS = ('retriever/source/smb/worker/', 'discover/worker/')
+WORKERS = ('lib/source/smb/worker/', 'ctl/discover/worker/')
 
 
 def main():

@@ -54,7 +54,7 @@ class Guide(unittest.TestCase):
     def test_commands(self):
         """Every migratectl command with its options, and every unit."""
         known = {}
-        units = {unit.name.removesuffix(".in") for unit in (SOURCE / "systemd").iterdir()}
+        units = {unit.name.removesuffix(".in") for unit in (SOURCE / "packaging/systemd").iterdir()}
         found = 0
         for document in DOCUMENTS:
             for line in code(document.read_text()):

@@ -95,7 +95,7 @@ class Pages(unittest.TestCase):
         self.assertIn("root", keys)
         section = page("quickmigrate.conf.5").split(".SH KEYS")[1].split(".SH")[0]
         self.assertEqual(keys, set(re.findall(r'^\.BI "([a-z-]+) = "', section, re.M)))
-        example = (SOURCE / "etc" / "quickmigrate.conf").read_text()
+        example = (SOURCE / "packaging/etc/quickmigrate.conf").read_text()
         self.assertEqual(keys, set(re.findall(r"^#([a-z-]+) = ", example, re.M)))
 
     def test_clean(self):
@@ -110,8 +110,8 @@ class Messages(unittest.TestCase):
     """The identifiers that those who watch know."""
 
     def test_identifiers(self):
-        source = (SOURCE / "retriever/config/messages.c").read_text()
-        catalog = (SOURCE / "systemd/quickmigrate.catalog").read_text()
+        source = (SOURCE / "lib/base/log.c").read_text()
+        catalog = (SOURCE / "packaging/systemd/quickmigrate.catalog").read_text()
         known = re.findall(r'"([0-9a-f]{32})"', source)
         self.assertEqual(len(known), len(set(known)))
         self.assertEqual(known, re.findall(r"^-- ([0-9a-f]{32})$", catalog, re.M))
@@ -122,7 +122,7 @@ class Messages(unittest.TestCase):
         with tempfile.TemporaryDirectory() as root:
             target = pathlib.Path(root, "usr/lib/systemd/catalog/quickmigrate.catalog")
             target.parent.mkdir(parents=True)
-            target.write_text((SOURCE / "systemd/quickmigrate.catalog").read_text())
+            target.write_text((SOURCE / "packaging/systemd/quickmigrate.catalog").read_text())
             pathlib.Path(root, "var/lib/systemd/catalog").mkdir(parents=True)
             result = subprocess.run(["journalctl", f"--root={root}", "--update-catalog"], capture_output=True,
                                     text=True, timeout=60, check=False)

@@ -42,7 +42,7 @@ class Units(unittest.TestCase):
         self.dir = pathlib.Path(place.name)
         units = [*UNITS.glob("*.service"),
                  *(unit for kind in ("service", "timer", "socket")
-                   for unit in (SOURCE / "systemd").glob(f"*.{kind}"))]
+                   for unit in (SOURCE / "packaging/systemd").glob(f"*.{kind}"))]
         self.assertEqual(len(units), 18)
         for unit in units:
             # The programs need not be installed.
@@ -93,9 +93,9 @@ class Units(unittest.TestCase):
 
     def test_user_of_workers(self):
         """The package makes the one that they look for."""
-        source = (SOURCE / "retriever/source/sandbox.c").read_text()
+        source = (SOURCE / "lib/base/sandbox.c").read_text()
         user = re.search(r'^#define USER\s+"(.*)"', source, re.M)[1]
-        self.assertRegex((SOURCE / "systemd/sysusers.conf").read_text(), rf"(?m)^u {user} - ")
+        self.assertRegex((SOURCE / "packaging/systemd/sysusers.conf").read_text(), rf"(?m)^u {user} - ")
 
     def test_volume_stays_writable(self):
         """Through descriptors of either service, the retriever makes files anywhere."""
@@ -125,8 +125,8 @@ class Units(unittest.TestCase):
         self.assertIn("migrate-crawler@projects.timer", units)
         there = self.dir / "lib/systemd/system"
         there.mkdir(parents=True)
-        for unit in [*UNITS.glob("*.service"), *(SOURCE / "systemd").glob("*.timer"),
-                     *(SOURCE / "systemd").glob("*.socket")]:
+        for unit in [*UNITS.glob("*.service"), *(SOURCE / "packaging/systemd").glob("*.timer"),
+                     *(SOURCE / "packaging/systemd").glob("*.socket")]:
             shutil.copy(unit, there)
         for unit in units:
             with self.subTest(unit=unit):

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "store/env.h"
+#include "journal/store/env.h"
 
 #include <errno.h>
 
-#include "place.h"
+#include "tests/journal/place.h"
 
 START_TEST(no_store_says_so)
 {

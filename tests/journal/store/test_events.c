@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "store/events.h"
+#include "journal/store/events.h"
 
 #include <fcntl.h>
 #include <string.h>
 
-#include "suite.h"
+#include "tests/suite.h"
 
 static union {
 	struct fanotify_event_metadata meta;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "store/layout.h"
+#include "journal/store/layout.h"
 
 #include <string.h>
 
-#include "suite.h"
+#include "tests/suite.h"
 
 static struct migrate_binding some_handle(size_t len)
 {

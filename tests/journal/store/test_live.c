@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "store/live.h"
+#include "journal/store/live.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "place.h"
+#include "tests/journal/place.h"
 
 START_TEST(nobody_was_there)
 {

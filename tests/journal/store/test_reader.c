@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "store/reader.h"
+#include "journal/store/reader.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "place.h"
-#include "store/live.h"
+#include "journal/store/live.h"
+#include "tests/journal/place.h"
 
 static struct journal_reader *reader;
 static pid_t writer;

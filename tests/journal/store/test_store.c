@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "store/store.h"
+#include "journal/store/store.h"
 
 #include <errno.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/wait.h>
 
-#include "place.h"
+#include "tests/journal/place.h"
 
 #define ROOT 1
 

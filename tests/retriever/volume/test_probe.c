@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* File systems that lack something: real ones, and calls that fail. */
-#include "suite.h"
+#include "tests/suite.h"
 
 #include <check.h>
 #include <dirent.h>
@@ -19,8 +19,8 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "record.h"
-#include "volume/probe.h"
+#include "common/record.h"
+#include "retriever/volume/probe.h"
 
 static char root[] = "/var/tmp/migrate-test-XXXXXX";
 static const char *failing; /* the call */

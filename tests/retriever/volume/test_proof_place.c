@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "core_hook.h"
-#include "proof/finding.h"
-#include "volume/proof_place.h"
+#include "lib/report/manifest/finding.h"
+#include "retriever/volume/proof_place.h"
+#include "tests/retriever/core_hook.h"
 
 static struct core core;
 

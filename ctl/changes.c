@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What the journal knows: it is read where it is kept, beside the process that writes it.
+ *
+ * Rows name objects by handle.  A directory's path is what the kernel calls it; one that is gone
+ * has the path that it had at the switch.
+ */
+#include "ctl/ctl.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "journal/store/close.h"
+#include "journal/store/live.h"
+#include "journal/store/reader.h"
+#include "lib/base/text.h"
+#include "lib/config/config.h"
+
+#define WAIT_MS 10000
+#define SCAN_MS 600000 /* and as long as it goes on */
+#define DEEP	100    /* directories that are gone, one in the other */
+
+struct listing {
+	const struct ctl *ctl;
+	struct journal_reader *reader;
+	char *root; /* as the kernel calls it */
+	int root_fd;
+	bool begun; /* an array of JSON */
+};
+
+static struct volume_config *load_config(const struct ctl *ctl)
+{
+	g_autoptr(GError) error = NULL;
+	struct volume_config *config = config_load(ctl->config_file, ctl->volume, &error);
+
+	if (!config)
+		ctl_complain("%s", error->message);
+	return config;
+}
+
+/* ---- paths ----------------------------------------------------------------------------------- */
+
+/* Below the root, "." for itself; NULL: it is gone, or elsewhere. */
+static char *present_path(const struct listing *listing, const struct migrate_binding *handle)
+{
+	int fd = migrate_binding_open(listing->root_fd, handle, O_PATH | O_CLOEXEC);
+	g_autofree char *path = fd < 0 ? NULL : migrate_fd_path(fd);
+	size_t len = strlen(listing->root);
+	struct stat st;
+	bool there = path && fstat(fd, &st) == 0 && st.st_nlink;
+
+	if (fd >= 0)
+		close(fd);
+	if (!there || !g_str_has_prefix(path, listing->root))
+		return NULL;
+	if (!path[len])
+		return g_strdup(".");
+	return path[len] == '/' || len == 1 ? g_strdup(path + len + (len > 1)) : NULL;
+}
+
+static char *join(char *directory, const char *name)
+{
+	g_autofree char *above = directory;
+
+	return strcmp(above, ".") ? g_strconcat(above, "/", name, NULL) : g_strdup(name);
+}
+
+static bool add_lost(void *arg, const struct journal_name *name)
+{
+	if (name->kind == JOURNAL_NAME_GONE)
+		g_ptr_array_add(arg, g_memdup2(name, sizeof(*name)));
+	return true;
+}
+
+static GPtrArray *lost_names(const struct listing *listing, const struct migrate_binding *handle)
+{
+	GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
+
+	journal_names(listing->reader, handle, add_lost, names, NULL);
+	return names;
+}
+
+/* Of a directory, or "?" where nothing tells. */
+static char *directory_path(const struct listing *listing, struct migrate_binding handle)
+{
+	char *path = present_path(listing, &handle);
+	g_autofree char *below = NULL;
+
+	for (unsigned i = 0; !path && i < DEEP; i++) {
+		g_autoptr(GPtrArray) names = lost_names(listing, &handle);
+
+		if (!names->len)
+			break;
+		const struct journal_name *name = names->pdata[0];
+		char *longer =
+			below ? g_strconcat(name->name, "/", below, NULL) : g_strdup(name->name);
+
+		g_free(below);
+		below = longer;
+		handle = name->parent;
+		path = present_path(listing, &handle);
+	}
+	if (!path)
+		path = g_strdup("?");
+	return below ? join(path, below) : path;
+}
+
+/* The whole path of one that has several names, of which the kernel knows one of another tree. */
+static char *path_elsewhere(const struct listing *listing, const struct migrate_binding *handle)
+{
+	int fd = migrate_binding_open(listing->root_fd, handle, O_PATH | O_CLOEXEC);
+	struct stat st;
+	char *path = fd >= 0 && fstat(fd, &st) == 0 && !S_ISDIR(st.st_mode) && st.st_nlink > 1
+			     ? migrate_fd_path(fd)
+			     : NULL;
+
+	if (fd >= 0)
+		close(fd);
+	return path;
+}
+
+/* Where it is, or NULL. */
+static char *object_path(const struct listing *listing, const struct journal_row *row)
+{
+	struct migrate_binding found;
+	int fd = row->parent.len
+			 ? migrate_binding_open(listing->root_fd, &row->parent, O_PATH | O_CLOEXEC)
+			 : -1;
+	bool there = fd >= 0 && migrate_binding_get(fd, row->name, &found) == 0 &&
+		     migrate_binding_equal(&found, &row->handle);
+
+	if (fd >= 0)
+		close(fd);
+	return there ? join(directory_path(listing, row->parent), row->name)
+		     : present_path(listing, &row->handle);
+}
+
+/* ---- listing --------------------------------------------------------------------------------- */
+
+static const struct {
+	unsigned flag;
+	const char *name;
+} kinds[] = {
+	{JOURNAL_MADE, "made"},	      {JOURNAL_DATA, "data"},	{JOURNAL_META, "attributes"},
+	{JOURNAL_ENTRIES, "entries"}, {JOURNAL_NAMES, "names"}, {JOURNAL_GONE, "removed"},
+	{JOURNAL_SCANNED, "scanned"}, {JOURNAL_MAYBE, "maybe"},
+};
+
+static void print_json(struct listing *listing, const struct journal_row *row, const char *path,
+		       char **before)
+{
+	g_autoptr(JsonBuilder) builder = json_builder_new();
+
+	json_builder_begin_object(builder);
+	if (path) {
+		g_autofree char *text = refused_utf8(path);
+
+		json_builder_set_member_name(builder, "path");
+		json_builder_add_string_value(builder, text);
+	}
+	json_builder_set_member_name(builder, "before");
+	json_builder_begin_array(builder);
+	for (; *before; before++) {
+		g_autofree char *text = refused_utf8(*before);
+
+		json_builder_add_string_value(builder, text);
+	}
+	json_builder_end_array(builder);
+	json_builder_set_member_name(builder, "directory");
+	json_builder_add_boolean_value(builder, row->flags & JOURNAL_DIRECTORY);
+	json_builder_set_member_name(builder, "what");
+	json_builder_begin_array(builder);
+	for (size_t i = 0; i < G_N_ELEMENTS(kinds); i++)
+		if (row->flags & kinds[i].flag)
+			json_builder_add_string_value(builder, kinds[i].name);
+	json_builder_end_array(builder);
+	json_builder_end_object(builder);
+	fputs(listing->begun ? ",\n" : "[\n", stdout);
+	listing->begun = true;
+	ctl_print_json(json_builder_get_root(builder), false);
+}
+
+static void print_text(const struct journal_row *row, const char *path, char **before)
+{
+	g_autoptr(GString) what = g_string_new("");
+	g_autofree char *shown = path ? refused_line(path) : NULL;
+
+	for (size_t i = 0; i < G_N_ELEMENTS(kinds); i++)
+		if (row->flags & kinds[i].flag)
+			g_string_append_printf(what, "%s%s", what->len ? "," : "", kinds[i].name);
+	printf("%-24s  %s", what->str, shown ? shown : *before ? "" : "?");
+	for (bool first = true; *before; before++, first = false) {
+		g_autofree char *was = refused_line(*before);
+
+		printf("%s%s", first && !shown ? "" : first ? "  was " : ", ", was);
+	}
+	putchar('\n');
+}
+
+static bool print_row(void *arg, const struct journal_row *row)
+{
+	struct listing *listing = arg;
+	g_autoptr(GPtrArray) names = lost_names(listing, &row->handle);
+	g_autoptr(GPtrArray) before = g_ptr_array_new_with_free_func(g_free);
+	g_autofree char *path = row->flags & JOURNAL_GONE ? NULL : object_path(listing, row);
+
+	if (!path && !names->len && !(row->flags & JOURNAL_GONE))
+		path = path_elsewhere(listing, &row->handle);
+	/* It came and went; or it is as it was again, or nobody can tell where it is. */
+	if (!row->flags || (row->flags & JOURNAL_MADE && !path) || (!path && !names->len))
+		return true;
+	for (unsigned i = 0; i < names->len; i++) {
+		const struct journal_name *name = names->pdata[i];
+
+		g_ptr_array_add(before, join(directory_path(listing, name->parent), name->name));
+	}
+	g_ptr_array_add(before, NULL);
+	if (listing->ctl->json)
+		print_json(listing, row, path, (char **)before->pdata);
+	else
+		print_text(row, path, (char **)before->pdata);
+	return true;
+}
+
+static char *when(int64_t ns)
+{
+	g_autoptr(GDateTime) time = g_date_time_new_from_unix_local(ns / 1000000000);
+
+	return time ? g_date_time_format(time, "%Y-%m-%d %H:%M:%S") : g_strdup("?");
+}
+
+static enum ctl_exit list(struct listing *listing)
+{
+	g_autoptr(GError) error = NULL;
+	struct journal_state state;
+	const int64_t asked = journal_realtime();
+	bool good = !listing->ctl->settle || journal_settle(listing->reader, true, -1, &error);
+
+	good = good && journal_state(listing->reader, &state, &error) &&
+	       journal_each(listing->reader, 0, print_row, listing, &error);
+	if (listing->ctl->json && good)
+		puts(listing->begun ? "]" : "[]");
+	if (!good) {
+		ctl_complain("%s", error->message);
+		return CTL_REFUSED;
+	}
+	/* What was waited for is all there, whatever came back since. */
+	if (state.complete || (listing->ctl->settle && state.running && !state.full &&
+			       !state.unread && state.gap >= asked))
+		return CTL_OK;
+	if (state.unread) {
+		g_autofree char *path = refused_line(state.unread_path);
+
+		ctl_complain("%s: changes of %" G_GUINT64_FORMAT
+			     " objects, and below them, may be missing, because they cannot be "
+			     "looked at: %s%s: check the file system, then give --settle",
+			     listing->ctl->volume, state.unread, path,
+			     state.unread > 1 ? ", ..." : "");
+		return CTL_REFUSED;
+	}
+	g_autofree char *since = when(MIN(state.gap, state.seen));
+	ctl_complain("%s: changes since %s may be missing; see " PROGRAM " status %s",
+		     listing->ctl->volume, since, listing->ctl->volume);
+	return CTL_REFUSED;
+}
+
+enum ctl_exit ctl_changes(const struct ctl *ctl)
+{
+	struct volume_config *config = load_config(ctl);
+	struct listing listing = {.ctl = ctl, .root_fd = -1};
+	g_autoptr(GError) error = NULL;
+	enum ctl_exit result = CTL_REFUSED;
+
+	if (!config)
+		return CTL_USAGE;
+	listing.root_fd = open(config->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	listing.root = listing.root_fd < 0 ? NULL : migrate_fd_path(listing.root_fd);
+	if (!listing.root)
+		ctl_complain("%s: %s", config->root, g_strerror(errno));
+	else if ((listing.reader = journal_open(config->journal, &error)))
+		result = list(&listing);
+	else
+		ctl_complain("%s", error->message);
+	journal_close(listing.reader);
+	if (listing.root_fd >= 0)
+		close(listing.root_fd);
+	g_free(listing.root);
+	config_free(config);
+	return result;
+}
+
+/* ---- its state, its end ---------------------------------------------------------------------- */
+
+enum ctl_exit ctl_journal_begin(const struct ctl *ctl)
+{
+	struct volume_config *config =
+		ctl->socket ? NULL : config_load(ctl->config_file, ctl->volume, NULL);
+	g_autoptr(GError) error = NULL;
+	bool good = !config || journal_begin_anew(config->journal, &error);
+
+	if (!good)
+		ctl_complain("%s; %s is attached, but this journal tells of what was before: end "
+			     "migrate-journal@%s, move %s to another name, and start it again",
+			     error->message, ctl->volume, ctl->volume, config->journal);
+	config_free(config);
+	return good ? CTL_OK : CTL_REFUSED;
+}
+
+void ctl_journal_wait(const struct ctl *ctl)
+{
+	struct volume_config *config =
+		ctl->socket ? NULL : config_load(ctl->config_file, ctl->volume, NULL);
+	struct journal_reader *reader = config ? journal_open(config->journal, NULL) : NULL;
+
+	if (reader)
+		journal_settle(reader, false, WAIT_MS, NULL);
+	journal_close(reader);
+	config_free(config);
+}
+
+bool ctl_journal_state(const struct ctl *ctl, GKeyFile *status)
+{
+	struct volume_config *config =
+		ctl->socket ? NULL : config_load(ctl->config_file, ctl->volume, NULL);
+	struct journal_reader *reader = config ? journal_open(config->journal, NULL) : NULL;
+	struct journal_state state;
+	bool known = reader && journal_state(reader, &state, NULL);
+
+	if (config && journal_is_closed(config->journal)) {
+		g_key_file_set_boolean(status, "journal", "closed", true);
+	} else if (known) {
+		g_key_file_set_boolean(status, "journal", "complete", state.complete);
+		g_key_file_set_boolean(status, "journal", "running", state.running);
+		g_key_file_set_boolean(status, "journal", "scanning", state.scanning);
+		g_key_file_set_boolean(status, "journal", "full", state.full);
+		g_key_file_set_int64(status, "journal", "since", state.since / 1000000000);
+		g_key_file_set_int64(status, "journal", "seen", state.seen / 1000000000);
+		if (state.scanned)
+			g_key_file_set_int64(status, "journal", "scanned",
+					     state.scanned / 1000000000);
+		if (!state.complete)
+			g_key_file_set_int64(status, "journal", "missing-since",
+					     MIN(state.gap, state.seen) / 1000000000);
+		if (state.unread) {
+			g_autofree char *path = refused_line(state.unread_path);
+
+			g_key_file_set_uint64(status, "journal", "unread", state.unread);
+			g_key_file_set_string(status, "journal", "unread-path", path);
+		}
+		g_key_file_set_uint64(status, "journal", "gaps", state.gaps);
+		g_key_file_set_string(status, "journal", "last-gap", state.reason);
+		g_key_file_set_uint64(status, "journal", "looked-at", state.looked_at);
+		g_key_file_set_uint64(status, "journal", "changed-objects", state.rows);
+		g_key_file_set_uint64(status, "journal", "maybe-changed-objects", state.maybe);
+		g_key_file_set_uint64(status, "journal", "store-bytes", state.bytes);
+	}
+	journal_close(reader);
+	config_free(config);
+	return g_key_file_has_group(status, "journal");
+}
+
+char *ctl_journal_text(GKeyFile *status)
+{
+	g_autofree char *since = NULL, *seen = NULL, *missing = NULL, *bytes = NULL, *reason = NULL;
+	const uint64_t maybe = ctl_number(status, "journal", "maybe-changed-objects");
+	const char *why;
+
+	if (ctl_yes(status, "journal", "closed"))
+		return g_strdup("closed: there is no way back");
+	since = when((int64_t)ctl_number(status, "journal", "since") * 1000000000);
+	seen = when((int64_t)ctl_number(status, "journal", "seen") * 1000000000);
+	missing = when((int64_t)ctl_number(status, "journal", "missing-since") * 1000000000);
+	bytes = ctl_bytes(ctl_number(status, "journal", "store-bytes"));
+	reason = ctl_text(status, "journal", "last-gap");
+	if (ctl_yes(status, "journal", "complete"))
+		return g_strdup_printf(
+			"complete from %s to %s: %" G_GUINT64_FORMAT
+			" objects changed, %" G_GUINT64_FORMAT " may have been (a gap), %s",
+			since, seen, ctl_number(status, "journal", "changed-objects") - maybe,
+			maybe, bytes);
+	if (ctl_number(status, "journal", "unread")) {
+		g_autofree char *path = ctl_text(status, "journal", "unread-path");
+
+		return g_strdup_printf(
+			"complete from %s to %s but for %" G_GUINT64_FORMAT
+			" objects that cannot be looked at, and what is below them: %s; check the "
+			"file system, then give " PROGRAM " changes --settle",
+			since, seen, ctl_number(status, "journal", "unread"), path);
+	}
+	why = ctl_yes(status, "journal", "full")       ? "no room"
+	      : !ctl_yes(status, "journal", "running") ? "not running"
+						       : reason;
+	if (!ctl_yes(status, "journal", "scanning"))
+		return g_strdup_printf("complete from %s to %s, changes since then may be "
+				       "missing: %s",
+				       since, missing, why);
+	return g_strdup_printf(
+		"complete from %s to %s, changes since then may be missing: %s; looking for them, "
+		"%" G_GUINT64_FORMAT " objects so far",
+		since, missing, why, ctl_number(status, "journal", "looked-at"));
+}
+
+/* What the journal knows before it goes, all that can be known; NULL: nobody keeps it.  g_free. */
+static char *last_changes(const struct volume_config *config)
+{
+	struct journal_reader *reader = journal_open(config->journal, NULL);
+	struct journal_state state;
+	char *text = NULL;
+
+	if (reader && journal_settle(reader, true, SCAN_MS, NULL) &&
+	    journal_state(reader, &state, NULL)) {
+		g_autofree char *since = when(state.since), *seen = when(state.seen);
+
+		text = g_strdup_printf("from %s to %s, %" G_GUINT64_FORMAT
+				       " objects were changed, %" G_GUINT64_FORMAT " may have been",
+				       since, seen, state.rows - state.maybe, state.maybe);
+	}
+	journal_close(reader);
+	return text;
+}
+
+enum ctl_exit ctl_commit(const struct ctl *ctl)
+{
+	struct volume_config *config = load_config(ctl);
+	g_autoptr(GError) error = NULL;
+	g_autofree char *changed = NULL;
+	bool closed;
+
+	if (!config)
+		return CTL_USAGE;
+	changed = last_changes(config);
+	closed = journal_close_for_good(config->journal, &error);
+	config_free(config);
+	if (!closed) {
+		ctl_complain("%s", error->message);
+		return CTL_REFUSED;
+	}
+	printf("%s: the way back is closed; what clients change is not noted any more\n",
+	       ctl->volume);
+	if (changed)
+		printf("%s\n", changed);
+	return CTL_OK;
+}

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "ctl/check/survey_run.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "ctl/check/one_directory.h"
+#include "lib/schemes.h"
+#include "lib/source/backend.h"
+
+#define TICK_MS	     200
+#define KEEP_FIRST_S 1 /* after the start; then it doubles, up to ... */
+#define KEEP_S	     15
+#define HOLD_S	     10	 /* that directories which are under way are waited for ... */
+#define HOLD_LONG_S  300 /* ... unless nothing was kept for so long */
+#define HOLD_STOP_S  5	 /* when it is to end */
+
+struct run {
+	const struct survey_options *options;
+	struct kept *kept;
+	struct survey *survey;
+	struct backend *backend;
+	struct source_object root;
+	struct source_attr root_attr;
+	uint32_t max_read;
+	bool has_clock;
+	int64_t clock_ahead;
+	struct gate *gate;
+	struct judge judge;
+	struct pace pace;
+	struct samples samples;
+	struct walk walk;
+	GMainLoop *loop;
+	GError *error;
+	gint64 began;	/* monotonic; of the pass in this run */
+	double before;	/* seconds of the runs before */
+	gint measuring; /* atomic */
+	bool resumed;
+};
+
+static bool stopped(const struct run *run)
+{
+	return run->options->stop && *run->options->stop;
+}
+
+static gint64 now_and(double seconds)
+{
+	return g_get_monotonic_time() + (gint64)(seconds * G_USEC_PER_SEC);
+}
+
+static void note_time(struct run *run)
+{
+	run->survey->seconds =
+		run->before + (double)(g_get_monotonic_time() - run->began) / G_USEC_PER_SEC;
+}
+
+/* ---- the pass -------------------------------------------------------------------------------- */
+
+/* FALSE: it was not possible in time, or failed: run->error. */
+static bool keep(struct run *run, double patience, bool despite_stop)
+{
+	const gint64 until = now_and(patience);
+	bool still;
+
+	do
+		still = walk_hold(&run->walk, MIN(until, now_and(TICK_MS / 1000.0)));
+	while (!still && (despite_stop || !stopped(run)) && g_get_monotonic_time() < until);
+	if (still) {
+		note_time(run);
+		still = kept_save(run->kept, &run->walk, run->survey, &run->error);
+	}
+	return still;
+}
+
+static void pass(struct run *run)
+{
+	gint64 next = now_and(KEEP_FIRST_S), last = g_get_monotonic_time();
+	double pause = KEEP_FIRST_S;
+
+	while (!walk_wait(&run->walk, now_and(TICK_MS / 1000.0)) && !stopped(run) && !run->error) {
+		if (g_get_monotonic_time() < next)
+			continue;
+		if (keep(run, last + HOLD_LONG_S * G_USEC_PER_SEC < next ? HOLD_LONG_S : HOLD_S,
+			 false))
+			last = g_get_monotonic_time();
+		walk_go_on(&run->walk);
+		pause = MIN(2 * pause, KEEP_S);
+		next = now_and(pause);
+	}
+	if (!run->error && !stopped(run))
+		note_time(run);
+}
+
+static void measure(struct run *run)
+{
+	struct measure measure = {.gate = run->gate,
+				  .pace = &run->pace,
+				  .samples = &run->samples,
+				  .root = &run->root,
+				  .max_read = run->max_read,
+				  .has_clock = run->has_clock,
+				  .clock_ahead = run->clock_ahead};
+
+	g_atomic_int_set(&run->measuring, 1);
+	measure_run(&measure, &run->survey->tally, &run->survey->measured);
+}
+
+static gboolean quit(gpointer loop)
+{
+	g_main_loop_quit(loop);
+	return G_SOURCE_REMOVE;
+}
+
+/* What is under way when it is stopped is not counted, and what was kept before holds. */
+static gpointer work(gpointer arg)
+{
+	struct run *run = arg;
+
+	pass(run);
+	if (!run->error && !run->walk.error) {
+		keep(run, stopped(run) ? HOLD_STOP_S : HOLD_S, true);
+		if (!stopped(run) && !run->error)
+			measure(run);
+	}
+	g_idle_add(quit, run->loop);
+	return NULL;
+}
+
+/* ---- the main thread ------------------------------------------------------------------------- */
+
+static gboolean tick(gpointer arg)
+{
+	struct run *run = arg;
+	struct survey_progress progress = {.resumed = run->resumed};
+
+	if (stopped(run) && g_atomic_int_get(&run->measuring))
+		pace_stop(&run->pace);
+	if (!run->options->progress)
+		return G_SOURCE_CONTINUE;
+	walk_now(&run->walk, &progress.objects, &progress.bytes, &progress.pending);
+	progress.measuring = g_atomic_int_get(&run->measuring);
+	progress.seconds =
+		run->before + (double)(g_get_monotonic_time() - run->began) / G_USEC_PER_SEC;
+	run->options->progress(run->options->arg, &progress);
+	return G_SOURCE_CONTINUE;
+}
+
+static gboolean open_source(struct run *run, GError **error)
+{
+	struct backend *backend =
+		scheme_open(run->options->config, &run->root, &run->root_attr, error);
+
+	if (!backend)
+		return FALSE;
+	run->backend = backend;
+	run->max_read = backend->ops->max_read(backend);
+	run->has_clock = backend->ops->clock && backend->ops->clock(backend, &run->clock_ahead);
+	run->walk.carries = backend->ops->carries ? backend->ops->carries(backend) : 0;
+	run->survey->not_carried =
+		backend->ops->not_carried ? backend->ops->not_carried(backend) : NULL;
+	return TRUE;
+}
+
+static void put_together(struct run *run)
+{
+	const struct survey_options *options = run->options;
+	struct survey *survey = run->survey;
+	struct walk *walk = &run->walk;
+
+	judge_init(&run->judge, options->config, survey->target.limits, survey->losses);
+	pace_init(&run->pace, options->requests);
+	samples_init(&run->samples);
+	walk->judge = &run->judge;
+	walk->pace = &run->pace;
+	walk->samples = &run->samples;
+	walk->readable = survey->readable;
+	walk->losses = survey->losses;
+	walk->tally = &survey->tally;
+	walk->pending = pending_new(run->kept->dir_fd);
+	walk->workers = options->workers;
+	walk->share = options->share;
+	walk->list = one_directory_run;
+}
+
+static void take_apart(struct run *run)
+{
+	source_object_clear(&run->root);
+	gate_free(run->gate);
+	pending_free(run->walk.pending);
+	samples_clear(&run->samples);
+	pace_clear(&run->pace);
+	judge_clear(&run->judge);
+}
+
+static gboolean begin(struct run *run, GError **error)
+{
+	run->resumed = kept_load(run->kept, &run->walk, run->survey, &run->error);
+	if (!run->error && !run->resumed) {
+		run->survey->tally.now = g_get_real_time() * 1000;
+		walk_add_root(&run->walk, &run->root, &run->root_attr);
+		run->error = g_steal_pointer(&run->walk.error);
+	}
+	run->survey->runs++;
+	run->before = run->survey->seconds;
+	if (!run->error)
+		return TRUE;
+	g_propagate_error(error, g_steal_pointer(&run->error));
+	return FALSE;
+}
+
+static void run_loop(struct run *run)
+{
+	GThread *thread;
+	guint timer = g_timeout_add(TICK_MS, tick, run);
+
+	run->loop = g_main_loop_new(NULL, FALSE);
+	run->began = g_get_monotonic_time();
+	walk_start(&run->walk);
+	tick(run);
+	thread = g_thread_new("check", work, run);
+	g_main_loop_run(run->loop);
+	g_source_remove(timer);
+	walk_stop(&run->walk);
+	gate_close(run->gate);
+	run->backend->ops->close(run->backend);
+	run->backend = NULL;
+	walk_end(&run->walk);
+	g_thread_join(thread);
+	g_main_loop_unref(run->loop);
+}
+
+static gboolean conclude(struct run *run, GError **error)
+{
+	struct survey *survey = run->survey;
+
+	survey->requests += pace_requests(&run->pace);
+	survey->made = g_get_real_time() / G_USEC_PER_SEC;
+	survey->need = target_need(&survey->target, &survey->tally, !run->walk.handles);
+	const struct passed passed = {survey_rate(survey), survey->requests, run->max_read,
+				      run->options->config};
+	survey->estimate = measure_estimate(&survey->tally, &survey->measured, &passed, time(NULL));
+	if (!run->error)
+		run->error = g_steal_pointer(&run->walk.error);
+	if (!run->error && stopped(run))
+		backend_set_error(&run->error, ECANCELED,
+				  "stopped; the next run goes on where it was");
+	if (!run->error)
+		return TRUE;
+	g_propagate_error(error, g_steal_pointer(&run->error));
+	return FALSE;
+}
+
+gboolean survey_run(const struct survey_options *options, struct kept *kept, struct survey *survey,
+		    GError **error)
+{
+	struct run run = {.options = options, .kept = kept, .survey = survey};
+	gboolean good;
+
+	survey->source = g_strdup(options->config->source);
+	survey->share = options->share;
+	survey->losses = losses_new();
+	survey->readable = readable_new(survey->losses);
+	if (!target_look(&survey->target, options->target, error) || !open_source(&run, error))
+		return FALSE;
+	put_together(&run);
+	run.walk.handles = run.root.handle_len > 0;
+	run.gate = gate_new(run.backend, options->bandwidth);
+	run.walk.gate = run.gate;
+	good = begin(&run, error);
+	if (good) {
+		run_loop(&run);
+		good = conclude(&run, error);
+	} else {
+		gate_close(run.gate);
+		run.backend->ops->close(run.backend);
+	}
+	take_apart(&run);
+	return good;
+}
+
+void survey_clear(struct survey *survey)
+{
+	tally_clear(&survey->tally);
+	readable_free(survey->readable);
+	losses_free(survey->losses);
+	target_clear(&survey->target);
+	g_free(survey->name);
+	g_free(survey->source);
+	g_free(survey->version);
+	g_free(survey->not_carried);
+	memset(survey, 0, sizeof(*survey));
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The file system that the tree is to go to, and whether it has room.  It is only looked at.
+ */
+#ifndef CTL_CHECK_TARGET_H
+#define CTL_CHECK_TARGET_H
+
+#include "ctl/check/fs_limits.h"
+#include "ctl/check/tally.h"
+
+struct target {
+	bool known;
+	char *path;   /* a directory of it */
+	char *device; /* "/dev/sdb1"; NULL: not known */
+	struct limits limits;
+	uint64_t total, available; /* bytes */
+	uint64_t inodes, inodes_available;
+	uint32_t block;
+	uint32_t inode_size; /* bytes, of ext4; 0: not known */
+	bool ea_inode;	     /* of ext4 */
+	bool folds;	     /* names that differ in case alone are one, as far as can be seen */
+};
+
+/* FALSE with error set: it cannot be looked at.  path NULL: nothing is known of it. */
+gboolean target_look(struct target *target, const char *path, GError **error);
+void target_clear(struct target *target);
+/* Of ext4, from the first 2048 bytes of its device (kernel.org, "Super Block"); FALSE: it is none.
+ */
+bool target_superblock(const uint8_t bytes[2048], uint32_t *inode_size, bool *ea_inode);
+
+struct need {
+	uint64_t bytes;	 /* with directories and blocks of attributes */
+	uint64_t least;	 /* if holes stay holes, as the old server has them: no less */
+	uint64_t stubs;	 /* of bytes: blocks of records until all is whole */
+	uint64_t inodes; /* with a reserve of one in twenty */
+	uint32_t inode_size;
+	uint32_t bytes_per_inode; /* for mkfs, of a file system that has `size` bytes */
+	uint64_t size;		  /* that a new one should have */
+	bool fits, fits_barely;	  /* the space: of bytes, of least alone; TRUE where not known */
+	bool inodes_fit;
+	bool inodes_small; /* they are shorter than inode_size */
+};
+
+/* by_path: records hold paths, as of SMB and file sources. */
+struct need target_need(const struct target *target, const struct tally *tally, bool by_path);
+/* "mkfs.ext4 -I 512 -O ea_inode -i 8192 DEVICE": how one is made that fits.  NULL: as mkfs makes
+ * it. g_free. */
+char *target_mkfs(const struct target *target, const struct need *need);
+
+#endif

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A run of a copy: the retriever begins it, the crawler does it, the retriever says what it did. */
+#include "ctl/ctl.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#define CRAWLER "migrate-crawler"
+
+/* Beside this program, or wherever programs are. */
+static char *find_crawler(void)
+{
+	g_autofree char *self = g_file_read_link("/proc/self/exe", NULL);
+	g_autofree char *dir = self ? g_path_get_dirname(self) : g_strdup("");
+	g_autofree char *here = g_build_filename(dir, CRAWLER, NULL);
+	g_autofree char *built = g_build_filename(dir, "..", "crawler", CRAWLER, NULL);
+
+	if (g_file_test(here, G_FILE_TEST_IS_EXECUTABLE))
+		return g_steal_pointer(&here);
+	if (g_file_test(built, G_FILE_TEST_IS_EXECUTABLE))
+		return g_steal_pointer(&built);
+	return g_find_program_in_path(CRAWLER);
+}
+
+/* One that is told to stop exits as one that has done all. */
+static enum ctl_exit check_whole(const struct ctl *ctl)
+{
+	g_autoptr(GKeyFile) status = NULL;
+	enum ctl_exit result = ctl_ask_once(ctl, "status", &status);
+	g_autofree char *state = result ? NULL : ctl_text(status, "volume", "state");
+
+	if (result || !strcmp(state, "copied"))
+		return result;
+	ctl_complain("copy: stopped; the next migratectl copy %s goes on where it was",
+		     ctl->volume);
+	return CTL_REFUSED;
+}
+
+#define CRAWLER_LEFT 2 /* its exit status where something is left: that is in the summary */
+
+/* CTL_REFUSED: it did not come to its end, and neither has the run. */
+static enum ctl_exit crawl(const struct ctl *ctl)
+{
+	g_autofree char *crawler = find_crawler(), *socket = ctl_socket(ctl, ctl->volume);
+	const char *argv[] = {
+		crawler, "--socket", socket, ctl->volume, ctl->json ? "--quiet" : NULL, NULL};
+	g_autoptr(GError) error = NULL;
+	int status;
+
+	if (!crawler)
+		ctl_complain("copy: %s: " CRAWLER " is not installed; install all of Quickmigrate",
+			     ctl->volume);
+	if (!crawler || !socket)
+		return CTL_REFUSED;
+	if (!g_spawn_sync(NULL, (char **)argv, NULL, G_SPAWN_CHILD_INHERITS_STDIN, NULL, NULL, NULL,
+			  NULL, &status, &error)) {
+		ctl_complain("copy: %s: %s", ctl->volume, error->message);
+		return CTL_REFUSED;
+	}
+	if (WIFEXITED(status) && WEXITSTATUS(status) == CRAWLER_LEFT)
+		return CTL_OK;
+	return WIFEXITED(status) && !WEXITSTATUS(status) ? check_whole(ctl) : CTL_REFUSED;
+}
+
+static uint64_t number(GKeyFile *reply, const char *key)
+{
+	return ctl_number(reply, "copy", key);
+}
+
+static void say(const struct ctl *ctl, GKeyFile *reply)
+{
+	g_autofree char *bytes = ctl_bytes(number(reply, "bytes"));
+	g_autofree char *fetched = ctl_bytes(number(reply, "bytes-fetched"));
+	g_autofree char *aside = ctl_bytes(number(reply, "aside-bytes"));
+	uint64_t left = number(reply, "left");
+
+	printf("%s: run %" G_GUINT64_FORMAT ": %" G_GUINT64_FORMAT
+	       " objects, %s, in %" G_GUINT64_FORMAT " s\n",
+	       ctl->volume, number(reply, "run"), number(reply, "objects"), bytes,
+	       number(reply, "seconds"));
+	printf("  the same as before  %" G_GUINT64_FORMAT "\n", number(reply, "same"));
+	printf("  new or changed      %" G_GUINT64_FORMAT ", %s fetched\n", number(reply, "made"),
+	       fetched);
+	printf("  gone there          %" G_GUINT64_FORMAT "\n", number(reply, "gone"));
+	if (number(reply, "aside"))
+		printf("  set aside           %" G_GUINT64_FORMAT ", %s; see migratectl aside %s\n",
+		       number(reply, "aside"), aside, ctl->volume);
+	if (left)
+		printf("  left for the next   %" G_GUINT64_FORMAT "; see migratectl errors %s\n",
+		       left, ctl->volume);
+	printf("  The next run takes about %" G_GUINT64_FORMAT
+	       " s, and the time for what changes until then.\n",
+	       number(reply, "next-seconds"));
+}
+
+enum ctl_exit ctl_copy(const struct ctl *ctl)
+{
+	g_autoptr(GKeyFile) reply = NULL;
+	enum ctl_exit result = ctl_ask_once(ctl, ctl->accept ? "copy accept" : "copy", NULL);
+
+	if (!result)
+		result = crawl(ctl);
+	if (!result)
+		result = ctl_ask_once(ctl, "copy end", &reply);
+	if (result)
+		return result;
+	if (ctl->json)
+		ctl_print_json(ctl_json(reply, false), true);
+	else
+		say(ctl, reply);
+	return ctl_yes(reply, "copy", "whole") ? CTL_OK : CTL_REFUSED;
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <stdio.h>
+#include <string.h>
+
+#include "ctl/ctl.h"
+#include "ctl/discover/ask.h"
+#include "ctl/discover/describe.h"
+#include "ctl/discover/draft.h"
+#include "ctl/discover/exports_file.h"
+#include "ctl/discover/found.h"
+#include "ctl/discover/inquiry.h"
+#include "ctl/discover/netapp.h"
+#include "ctl/discover/smb_conf.h"
+#include "lib/base/spawn.h"
+#include "lib/config/config.h"
+#include "lib/source/smb/smb_secret.h"
+
+#define WAIT	 10 /* s */
+#define WAIT_MAX 600
+
+static gboolean read_wait(const struct ctl *ctl, unsigned *wait)
+{
+	guint64 seconds = WAIT;
+
+	if (ctl->wait && !g_ascii_string_to_unsigned(ctl->wait, 10, 1, WAIT_MAX, &seconds, NULL))
+		return ctl_complain("discover: --wait %s: give 1 to %d seconds", ctl->wait,
+				    WAIT_MAX);
+	*wait = (unsigned)seconds;
+	return TRUE;
+}
+
+static gboolean get_password(const struct ctl *ctl, struct smb_secret *secret)
+{
+	g_autofree char *text = g_strdup_printf("smb://%s", ctl->volume);
+	const struct smb_config config = {.password_file = (char *)ctl->password_file};
+	const struct smb_url url = {.text = text};
+	g_autoptr(GError) error = NULL;
+
+	if (!ctl->smb_user != !ctl->password_file)
+		return ctl_complain("discover: give both --smb-user and --password-file, or "
+				    "neither to ask as nobody in particular");
+	return !ctl->smb_user || smb_secret_get(&config, &url, secret, &error) ||
+	       ctl_complain("%s", error->message);
+}
+
+static const struct {
+	const char *name, *file;
+	char *(*write)(const struct draft *draft);
+} drafts[] = {{"quickmigrate", CONFIG_FILE, draft_volumes},
+	      {"ganesha", "/etc/ganesha/ganesha.conf", draft_exports},
+	      {"samba", "/etc/samba/smb.conf", draft_shares}};
+
+static gboolean check_options(const struct ctl *ctl)
+{
+	gboolean known = !ctl->draft || !strcmp(ctl->draft, "all");
+
+	for (unsigned i = 0; i < G_N_ELEMENTS(drafts); i++)
+		known = known || !strcmp(ctl->draft, drafts[i].name);
+	if (!known)
+		return ctl_complain(
+			"discover: --draft %s: give quickmigrate, ganesha, samba or all",
+			ctl->draft);
+	if (ctl->draft && ctl->json)
+		return ctl_complain("discover: --draft and --json exclude each other");
+	return TRUE;
+}
+
+static void print_drafts(const struct ctl *ctl, const struct found *found)
+{
+	const gboolean all = !strcmp(ctl->draft, "all");
+	struct draft *draft = draft_new(ctl->volume, ctl->smb_user, found);
+
+	for (unsigned i = 0; i < G_N_ELEMENTS(drafts); i++) {
+		if (!all && strcmp(ctl->draft, drafts[i].name))
+			continue;
+		g_autofree char *text = drafts[i].write(draft);
+		if (all)
+			printf("%s# ======== %s\n", i ? "\n" : "", drafts[i].file);
+		fputs(text, stdout);
+	}
+	draft_free(draft);
+}
+
+static void print_found(const struct ctl *ctl, const struct found *found)
+{
+	if (ctl->json) {
+		ctl_print_json(describe_json(ctl->volume, found), true);
+		return;
+	}
+	if (ctl->draft) {
+		print_drafts(ctl, found);
+	} else {
+		g_autofree char *text = describe_text(ctl->volume, found);
+		fputs(text, stdout);
+	}
+	for (unsigned i = 0; i < found->notes->len; i++)
+		ctl_complain("%s: %s", ctl->volume, (char *)found->notes->pdata[i]);
+}
+
+/* Beside what the server told. */
+static gboolean read_files(const struct ctl *ctl, struct found *found, GError **error)
+{
+	return (!ctl->exports || exports_file_read(ctl->exports, found, error)) &&
+	       (!ctl->smb_conf || smb_conf_read(ctl->smb_conf, found, error)) &&
+	       (!ctl->netapp || netapp_read(ctl->netapp, found, error));
+}
+
+static gboolean has_files(const struct ctl *ctl)
+{
+	return ctl->exports || ctl->smb_conf || ctl->netapp;
+}
+
+/* Files say something even where nobody answers. */
+static gboolean ask_server(const struct inquiry *how, gboolean needless, struct found *found,
+			   GError **error)
+{
+	if (inquire(how, found, error))
+		return TRUE;
+	found->incomplete = true;
+	if (needless && !found->notes->len)
+		found_note(found, "%s", (*error)->message);
+	if (needless)
+		g_clear_error(error);
+	return needless;
+}
+
+enum ctl_exit ctl_discover(const struct ctl *ctl)
+{
+	g_autofree char *program = program_find(ASK_PROGRAM);
+	g_autoptr(GError) error = NULL;
+	struct smb_secret secret = {.password = NULL};
+	struct inquiry how = {.program = program, .host = ctl->volume, .user = ctl->smb_user};
+	enum ctl_exit result = CTL_REFUSED;
+	struct found found;
+
+	if (!check_options(ctl) || !read_wait(ctl, &how.wait) || !get_password(ctl, &secret))
+		return CTL_USAGE;
+	how.password = secret.password;
+	found_init(&found);
+	if (ask_server(&how, has_files(ctl), &found, &error) && read_files(ctl, &found, &error)) {
+		print_found(ctl, &found);
+		result = found.incomplete ? CTL_REFUSED : CTL_OK;
+	} else {
+		ctl_complain("%s", error->message);
+	}
+	smb_secret_clear(&secret);
+	found_clear(&found);
+	return result;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef CTL_DISCOVER_DESCRIBE_H
+#define CTL_DISCOVER_DESCRIBE_H
+
+#include <json-glib/json-glib.h>
+
+#include "ctl/discover/found.h"
+
+/* For people; without the notes.  g_free. */
+char *describe_text(const char *host, const struct found *found);
+/* json_node_unref. */
+JsonNode *describe_json(const char *host, const struct found *found);
+/* "ro", "rw", "none" or "". */
+const char *describe_access(const struct found_rule *rule);
+/* "root_squash", "no_root_squash", "all_squash" or "". */
+const char *describe_squash(const struct found_rule *rule);
+
+#endif

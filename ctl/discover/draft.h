@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * How what an old server has would be called here: configurations to be edited.  What cannot stand
+ * in one of them is a comment there that says so.  Exports with all of their rules: those without
+ * one are for everybody.
+ */
+#ifndef CTL_DISCOVER_DRAFT_H
+#define CTL_DISCOVER_DRAFT_H
+
+#include "ctl/discover/found.h"
+
+struct draft {
+	const char *host;
+	const char *user;   /* of SMB, or NULL: one is made up */
+	GPtrArray *volumes; /* struct draft_volume */
+};
+
+struct draft_volume {
+	char *name, *root;
+	const struct found_export *export; /* or NULL */
+	GPtrArray *shares;		   /* struct draft_share */
+};
+
+struct draft_share {
+	const struct found_share *share;
+	char *path; /* here */
+};
+
+/* found must outlive it. */
+struct draft *draft_new(const char *host, const char *user, const struct found *found);
+void draft_free(struct draft *draft);
+
+/* Groups of quickmigrate.conf, EXPORT blocks of ganesha.conf (draft_exports.c), and shares of
+ * smb.conf (draft_shares.c).  g_free. */
+char *draft_volumes(const struct draft *draft);
+char *draft_exports(const struct draft *draft);
+char *draft_shares(const struct draft *draft);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "ctl/discover/say.h"
+
+#include <errno.h>
+#include <glib.h>
+#include <sys/socket.h>
+
+bool say(int fd, const char *const *fields)
+{
+	g_autoptr(GVariant) list = g_variant_ref_sink(g_variant_new_bytestring_array(fields, -1));
+	const size_t len = g_variant_get_size(list);
+	ssize_t sent;
+
+	if (len > SAY_MAX)
+		return false;
+	do
+		sent = send(fd, g_variant_get_data(list), len, MSG_NOSIGNAL);
+	while (sent < 0 && errno == EINTR);
+	return sent == (ssize_t)len;
+}
+
+char **hear(const void *data, size_t len)
+{
+	g_autoptr(GBytes) bytes = g_bytes_new(data, len);
+	g_autoptr(GVariant) list = g_variant_ref_sink(
+		g_variant_new_from_bytes(G_VARIANT_TYPE_BYTESTRING_ARRAY, bytes, FALSE));
+	size_t n;
+
+	if (!g_variant_is_normal_form(list))
+		return NULL;
+	n = g_variant_n_children(list);
+	if (!n || n > SAY_FIELDS)
+		return NULL;
+	for (size_t i = 0; i < n; i++) {
+		g_autoptr(GVariant) field = g_variant_get_child_value(list, i);
+		size_t size = 0;
+		const char *text = g_variant_get_fixed_array(field, &size, 1);
+
+		if (!size || memchr(text, 0, size) != text + size - 1)
+			return NULL;
+	}
+	return g_variant_dup_bytestring_array(list, NULL);
+}

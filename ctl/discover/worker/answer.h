@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef CTL_DISCOVER_WORKER_ANSWER_H
+#define CTL_DISCOVER_WORKER_ANSWER_H
+
+#include <glib.h>
+
+/* Says these strings (say.h), or ends. */
+#define answer(...) answer_fields((const char *const[]){__VA_ARGS__, NULL})
+void answer_fields(const char *const *fields);
+/* Says why, and ends. */
+G_NORETURN void answer_failed(const char *format, ...) G_GNUC_PRINTF(1, 2);
+
+#endif

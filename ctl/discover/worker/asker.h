@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The process that asks one question (say.h) and ends. */
+#ifndef CTL_DISCOVER_WORKER_ASKER_H
+#define CTL_DISCOVER_WORKER_ASKER_H
+
+/* They are nobody's and jailed before a byte of the old server is read, and return when all was
+ * answered; arguments are the question's, behind its first word. */
+void ask_services(char **arguments, unsigned n);
+void ask_versions(char **arguments, unsigned n);
+void ask_exports(char **arguments, unsigned n);
+void ask_spaces(char **arguments, unsigned n);
+void ask_quotas(char **arguments, unsigned n);
+void ask_mounts(char **arguments, unsigned n);
+void ask_handles(char **arguments, unsigned n);
+void ask_shares(char **arguments, unsigned n);
+
+#endif

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "ctl/ctl.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/text.h"
+
+struct listing {
+	const struct ctl *ctl;
+	const char *kind;  /* what the groups of a reply are called, with a space behind it */
+	bool begun;	   /* something was printed */
+	ctl_error_fn each; /* instead of printing, or NULL */
+	void *arg;
+};
+
+static void add_text(JsonBuilder *builder, GKeyFile *reply, const char *group, const char *key)
+{
+	g_autofree char *text = ctl_text(reply, group, key);
+
+	json_builder_set_member_name(builder, key);
+	json_builder_add_string_value(builder, text);
+}
+
+static void add_number(JsonBuilder *builder, GKeyFile *reply, const char *group, const char *key)
+{
+	json_builder_set_member_name(builder, key);
+	json_builder_add_int_value(builder, (gint64)ctl_number(reply, group, key));
+}
+
+/* One by one: there may be a million. */
+static void print_json(struct listing *listing, GKeyFile *reply, const char *group)
+{
+	g_autoptr(JsonBuilder) builder = json_builder_new();
+
+	json_builder_begin_object(builder);
+	if (!listing->ctl->summary)
+		add_text(builder, reply, group, "path");
+	add_text(builder, reply, group, "reason");
+	add_number(builder, reply, group, "errno");
+	add_number(builder, reply, group, "since");
+	if (listing->ctl->summary)
+		add_number(builder, reply, group, "count");
+	json_builder_end_object(builder);
+	fputs(listing->begun ? ",\n" : "[\n", stdout);
+	listing->begun = true;
+	ctl_print_json(json_builder_get_root(builder), false);
+}
+
+/* Of what is put off: it may come by itself, or never.  Else "". */
+static char *since_text(GKeyFile *reply, const char *group)
+{
+	const uint64_t since = ctl_number(reply, group, "since");
+	g_autoptr(GDateTime) time = since && ctl_number(reply, group, "errno") == EAGAIN
+					    ? g_date_time_new_from_unix_local((gint64)since)
+					    : NULL;
+
+	return time ? g_date_time_format(time, " (since %F %H:%M)") : g_strdup("");
+}
+
+static void print_one(struct listing *listing, GKeyFile *reply, const char *group)
+{
+	g_autofree char *path = ctl_text(reply, group, "path");
+	g_autofree char *reason = ctl_text(reply, group, "reason");
+	g_autofree char *shown_path = refused_line(path);
+	g_autofree char *shown_reason = refused_line(reason);
+	g_autofree char *since = since_text(reply, group);
+
+	if (listing->each)
+		listing->each(listing->arg, path, reason);
+	else if (listing->ctl->json)
+		print_json(listing, reply, group);
+	else if (listing->ctl->summary)
+		printf("%s%s%8" G_GUINT64_FORMAT "  %s (%s)\n",
+		       listing->ctl->many ? listing->ctl->volume : "",
+		       listing->ctl->many ? ":" : "", ctl_number(reply, group, "count"),
+		       shown_reason, g_strerror((int)ctl_number(reply, group, "errno")));
+	else
+		printf("%s: %s%s\n", shown_path, shown_reason, since);
+	listing->begun = true;
+}
+
+/* Lists the part that begins at start.  Returns where the next one does; -1: at the end. */
+static gint64 list_part(struct listing *listing, GKeyFile *reply, gint64 start)
+{
+	g_auto(GStrv) groups = g_key_file_get_groups(reply, NULL);
+	unsigned count = 0;
+
+	while (groups[count] && g_str_has_prefix(groups[count], listing->kind))
+		count++;
+	/* Long paths: the reply was cut to what a frame holds, somewhere in the last entry. */
+	bool cut = !g_key_file_has_key(reply, "errors", "next", NULL);
+	if (cut && count)
+		count--;
+	for (unsigned i = 0; i < count; i++)
+		print_one(listing, reply, groups[i]);
+	if (cut && count)
+		return g_ascii_strtoll(groups[count - 1] + strlen(listing->kind), NULL, 10) + 1;
+	return cut ? start : g_key_file_get_int64(reply, "errors", "next", NULL);
+}
+
+void ctl_add_filter(const struct ctl *ctl, GPtrArray *lines)
+{
+	if (ctl->reason)
+		g_ptr_array_add(lines, g_strconcat("reason ", ctl->reason, NULL));
+	if (ctl->below) {
+		g_autofree char *line = refused_line(ctl->below);
+		size_t len = strlen(line);
+
+		while (len > 1 && line[len - 1] == '/')
+			line[--len] = '\0';
+		g_ptr_array_add(lines, g_strconcat("below ", line, NULL));
+	}
+}
+
+bool ctl_check_filter(const struct ctl *ctl, const char *command)
+{
+	return !ctl->reason || !strchr(ctl->reason, '\n') ||
+	       ctl_complain("%s: --reason: no reason has more than one line: give a part of one",
+			    command);
+}
+
+static char *command(const struct ctl *ctl, gint64 start)
+{
+	GString *text = g_string_new(ctl->summary ? "errors summary " : "errors ");
+
+	g_autoptr(GPtrArray) lines = g_ptr_array_new_with_free_func(g_free);
+
+	g_string_append_printf(text, "%" G_GINT64_FORMAT, start);
+	ctl_add_filter(ctl, lines);
+	for (guint i = 0; i < lines->len; i++)
+		g_string_append_printf(text, "\n%s", (const char *)lines->pdata[i]);
+	return g_string_free(text, FALSE);
+}
+
+static enum ctl_exit list_all(struct listing *listing, struct ctl_link *link)
+{
+	gint64 start = 0;
+
+	while (start >= 0) {
+		g_autofree char *question = command(listing->ctl, start);
+		g_autoptr(GKeyFile) reply = NULL;
+		enum ctl_exit result = ctl_ask(link, question, false, &reply);
+
+		if (result)
+			return result;
+		gint64 next = list_part(listing, reply, start);
+		if (next == start) {
+			ctl_complain("%s: the rest of the list does not come; restart the "
+				     "retriever with: systemctl restart migrate-retriever@%s",
+				     listing->ctl->volume, listing->ctl->volume);
+			return CTL_REFUSED;
+		}
+		start = next;
+	}
+	return CTL_OK;
+}
+
+enum ctl_exit ctl_each_error(const struct ctl *ctl, struct ctl_link *link, ctl_error_fn each,
+			     void *arg)
+{
+	struct listing listing = {.ctl = ctl, .kind = "error ", .each = each, .arg = arg};
+
+	return list_all(&listing, link);
+}
+
+enum ctl_exit ctl_errors(const struct ctl *ctl)
+{
+	struct listing listing = {.ctl = ctl, .kind = ctl->summary ? "reason " : "error "};
+	enum ctl_exit result;
+	struct ctl_link *link;
+
+	if (ctl->summary && (ctl->reason || ctl->below)) {
+		ctl_complain("errors: --summary counts all: without --reason and --below");
+		return CTL_USAGE;
+	}
+	if (!ctl_check_filter(ctl, "errors"))
+		return CTL_USAGE;
+	link = ctl_link_open(ctl, ctl->volume, &result);
+	if (!link)
+		return result;
+	result = list_all(&listing, link);
+	if (!result && ctl->json)
+		puts(listing.begun ? "]" : "[]");
+	else if (!result && listing.begun && !ctl->summary)
+		ctl_complain("%s: when a cause is removed: migratectl retry %s; what can never "
+			     "come: migratectl skip %s PATH",
+			     ctl->volume, ctl->volume, ctl->volume);
+	ctl_link_close(link);
+	return result;
+}

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What monitoring sees: the status of volumes as metrics, named by Prometheus' conventions, in
+ * OpenMetrics 1.0, or in Prometheus' text format 0.0.4, which is all that node_exporter's textfile
+ * collector reads.
+ *
+ * A family is there if any volume has a value for it: no retriever, or a volume that is not
+ * attached, has none but quickmigrate_up and its state.
+ */
+#include "ctl/ctl.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/migrate.h"
+#include "ctl/crowd.h"
+#include "ctl/http.h"
+#include "lib/config/config.h"
+
+#define PREFIX	  "quickmigrate_"
+#define FILENAME  "quickmigrate.prom"
+#define ANSWER_US (5 * G_USEC_PER_SEC) /* below the usual timeout of a scrape */
+
+enum type { GAUGE, COUNTER, FLAG };
+
+/* Where a family's values stand in a status. */
+static const struct family {
+	const char *name; /* ends with the unit, if there is one */
+	const char *unit;
+	enum type type;
+	const char *group, *key;
+	const char *help;
+} families[] = {
+	{"directories_found", NULL, GAUGE, "counters", "directories-found",
+	 "Directories known so far."},
+	{"directories_whole", NULL, GAUGE, "counters", "directories-whole",
+	 "Directories below which nothing is missing."},
+	{"directories_unfilled", NULL, GAUGE, "counters", "unfilled-directories",
+	 "Directories whose names are not all here."},
+	{"files_found", NULL, GAUGE, "counters", "files-found",
+	 "Files known so far, of any kind but directories."},
+	{"files_whole", NULL, GAUGE, "counters", "files-whole", "Files that are whole."},
+	{"found_bytes", "bytes", GAUGE, "counters", "bytes-found",
+	 "Sizes of the files known so far."},
+	{"whole_bytes", "bytes", GAUGE, "counters", "bytes-whole",
+	 "Sizes of the files that are whole."},
+	{"fetched_bytes", "bytes", COUNTER, "counters", "bytes-fetched",
+	 "Data read from the old server."},
+	{"failed_objects", NULL, GAUGE, "counters", "errors",
+	 "Objects that failed; migratectl errors lists them."},
+	{"losses", NULL, GAUGE, "counters", "losses",
+	 "Things that could not be carried over; migratectl report lists them."},
+	{"names_given_up", NULL, GAUGE, "counters", "names-skipped", "Names that were given up."},
+	{"set_aside_objects", NULL, GAUGE, "counters", "aside",
+	 "Objects of a copy that are set aside."},
+	{"set_aside_bytes", "bytes", GAUGE, "counters", "aside-bytes",
+	 "Space that is taken by what is set aside."},
+	{"counters_exact", NULL, FLAG, "counters", "exact",
+	 "1 if the counters know of everything; migratectl verify makes it so."},
+	{"namespace_complete", NULL, FLAG, "namespace", "complete",
+	 "1 if every directory is filled, so that the totals are final."},
+	{"source_away_seconds", "seconds", GAUGE, "now", "source-away-seconds",
+	 "Time since the old server last answered, 0 while it does."},
+	{"remaining_seconds", "seconds", GAUGE, "rest", "seconds",
+	 "Likely time until everything is whole; missing while it cannot be told."},
+	{"remaining_least_seconds", "seconds", GAUGE, "rest", "low",
+	 "The lower end of that time's range."},
+	{"remaining_most_seconds", "seconds", GAUGE, "rest", "high",
+	 "The upper end of that time's range."},
+	{"background_paused", NULL, FLAG, "now", "paused", "1 while background work is paused."},
+	{"background_limit_bytes_per_second", NULL, GAUGE, "now", "bandwidth",
+	 "Limit of background reads, 0 if there is none."},
+	{"background_limit_requests_per_second", NULL, GAUGE, "now", "requests",
+	 "Limit of background requests, 0 if there is none."},
+	{"background_window_requests", NULL, GAUGE, "yield", "window",
+	 "Background requests that may be under way, by how the old server answers."},
+	{"crawlers", NULL, GAUGE, "now", "crawlers", "Crawlers that are connected."},
+	{"journal_complete", NULL, FLAG, "journal", "complete",
+	 "1 if the journal knows of all that clients changed."},
+	{"journal_changed_objects", NULL, GAUGE, "journal", "changed-objects",
+	 "Objects that clients changed since the switch."},
+	{"journal_store_bytes", "bytes", GAUGE, "journal", "store-bytes",
+	 "Space that the journal takes."},
+	{"rollback_lag_seconds", "seconds", GAUGE, "rollback", "lag-seconds",
+	 "Time since changes were last carried back to the old server."},
+	{"rollback_conflicts", NULL, GAUGE, "rollback", "conflicts",
+	 "Changes that were not carried back."},
+	{"guarded", NULL, FLAG, "guard", "guarded",
+	 "1 while programs of this machine are kept from holes."},
+};
+
+static const char *const states[] = {"unattached", "copying", "copied",
+				     "migrating",  "whole",   "finished"};
+
+struct volume {
+	char *name;
+	GKeyFile *status; /* NULL: nobody answers */
+};
+
+static void volume_clear(void *data)
+{
+	struct volume *volume = data;
+
+	g_free(volume->name);
+	if (volume->status)
+		g_key_file_unref(volume->status);
+}
+
+/* ---- the text -------------------------------------------------------------------------------- */
+
+struct page {
+	GString *text;
+	bool open; /* OpenMetrics */
+};
+
+static void begin_family(struct page *page, const char *name, const char *unit, enum type type,
+			 const char *help)
+{
+	const char *total = type == COUNTER && !page->open ? "_total" : "";
+
+	g_string_append_printf(page->text, "# TYPE " PREFIX "%s%s %s\n", name, total,
+			       type == COUNTER ? "counter" : "gauge");
+	if (unit && page->open)
+		g_string_append_printf(page->text, "# UNIT " PREFIX "%s %s\n", name, unit);
+	g_string_append_printf(page->text, "# HELP " PREFIX "%s%s %s\n", name, total, help);
+}
+
+static void append_escaped(GString *text, const char *value)
+{
+	for (; *value; value++) {
+		if (*value == '"' || *value == '\\')
+			g_string_append_c(text, '\\');
+		g_string_append_c(text, *value);
+	}
+}
+
+/* label: NULL, or one beside the volume. */
+static void append_sample(struct page *page, const char *name, const char *volume,
+			  const char *label, const char *value, double number)
+{
+	char text[G_ASCII_DTOSTR_BUF_SIZE];
+
+	g_string_append_printf(page->text, PREFIX "%s{volume=\"", name);
+	append_escaped(page->text, volume);
+	if (label)
+		g_string_append_printf(page->text, "\",%s=\"%s", label, value);
+	g_string_append_printf(page->text, "\"} %s\n", g_ascii_dtostr(text, sizeof text, number));
+}
+
+static double value_of(const struct family *family, GKeyFile *status)
+{
+	if (family->type == FLAG)
+		return ctl_yes(status, family->group, family->key);
+	return (double)ctl_number(status, family->group, family->key);
+}
+
+static void append_family(struct page *page, const struct family *family, const GArray *volumes)
+{
+	g_autofree char *name =
+		g_strconcat(family->name, family->type == COUNTER ? "_total" : NULL, NULL);
+	bool begun = false;
+
+	for (guint i = 0; i < volumes->len; i++) {
+		const struct volume *volume = &g_array_index(volumes, struct volume, i);
+
+		if (!volume->status ||
+		    !g_key_file_has_key(volume->status, family->group, family->key, NULL))
+			continue;
+		if (!begun)
+			begin_family(page, family->name, family->unit, family->type, family->help);
+		begun = true;
+		append_sample(page, name, volume->name, NULL, NULL,
+			      value_of(family, volume->status));
+	}
+}
+
+static void append_up(struct page *page, const GArray *volumes)
+{
+	begin_family(page, "up", NULL, FLAG, "1 if the volume's retriever answers.");
+	for (guint i = 0; i < volumes->len; i++) {
+		const struct volume *volume = &g_array_index(volumes, struct volume, i);
+
+		append_sample(page, "up", volume->name, NULL, NULL, volume->status != NULL);
+	}
+}
+
+/* The two files are the resource agent's (packaging/ocf/migrate). */
+static void append_standby(struct page *page, const GArray *volumes)
+{
+	bool begun = false;
+
+	for (guint i = 0; i < volumes->len; i++) {
+		const char *name = g_array_index(volumes, struct volume, i).name;
+		g_autofree char *managed = g_strconcat(REPORT_DIR "/", name, ".cluster", NULL);
+		g_autofree char *here = g_strconcat(MIGRATE_SOCKET_DIR "/", name, ".cluster", NULL);
+
+		if (!g_file_test(managed, G_FILE_TEST_EXISTS))
+			continue;
+		if (!begun)
+			begin_family(page, "standby", NULL, FLAG,
+				     "1 if a cluster runs the volume, and not on this node.");
+		begun = true;
+		append_sample(page, "standby", name, NULL, NULL,
+			      !g_file_test(here, G_FILE_TEST_EXISTS));
+	}
+}
+
+static void append_states(struct page *page, const GArray *volumes)
+{
+	begin_family(page, "state", NULL, GAUGE,
+		     "1 for the state that the volume is in; see status in migratectl(8).");
+	for (guint i = 0; i < volumes->len; i++) {
+		const struct volume *volume = &g_array_index(volumes, struct volume, i);
+		g_autofree char *state =
+			volume->status ? ctl_text(volume->status, "volume", "state") : NULL;
+
+		for (guint k = 0; state && k < G_N_ELEMENTS(states); k++)
+			append_sample(page, "state", volume->name, "state", states[k],
+				      !strcmp(state, states[k]));
+	}
+}
+
+static void append_waiting(struct page *page, const GArray *volumes)
+{
+	static const char *const keys[] = {"demand-waiting", "background-waiting"};
+	static const char *const classes[] = {"demand", "background"};
+
+	begin_family(page, "waiting_requests", NULL, GAUGE,
+		     "Requests without an answer: of clients, and of the background.");
+	for (guint i = 0; i < volumes->len; i++) {
+		const struct volume *volume = &g_array_index(volumes, struct volume, i);
+
+		for (guint k = 0; volume->status && k < G_N_ELEMENTS(keys); k++)
+			append_sample(page, "waiting_requests", volume->name, "class", classes[k],
+				      (double)ctl_number(volume->status, "now", keys[k]));
+	}
+}
+
+static char *text_of(const GArray *volumes, bool open)
+{
+	struct page page = {g_string_new(NULL), open};
+
+	append_up(&page, volumes);
+	append_standby(&page, volumes);
+	append_states(&page, volumes);
+	for (guint i = 0; i < G_N_ELEMENTS(families); i++)
+		append_family(&page, &families[i], volumes);
+	append_waiting(&page, volumes);
+	if (open)
+		g_string_append(page.text, "# EOF\n");
+	return g_string_free(page.text, FALSE);
+}
+
+/* ---- asking ---------------------------------------------------------------------------------- */
+
+/* What is not the retriever's to say. */
+static void add_neighbours(const struct ctl *ctl, const char *name, GKeyFile *status)
+{
+	struct ctl one = *ctl;
+
+	one.volume = name;
+	ctl_journal_state(&one, status);
+	ctl_guard_state(&one, status);
+	ctl_rollback_status(&one, name, status);
+}
+
+static char *make_text(const struct ctl *ctl, bool open)
+{
+	g_autoptr(GError) error = NULL;
+	g_auto(GStrv) names = config_volumes(ctl->config_file, &error);
+	g_autoptr(GArray) volumes = g_array_new(FALSE, FALSE, sizeof(struct volume));
+	struct ctl all = *ctl;
+	struct ctl_crowd *crowd;
+	bool refused = false;
+
+	if (!names) {
+		ctl_complain("%s", error->message);
+		return NULL;
+	}
+	all.volumes = names;
+	crowd = ctl_crowd_new(&all);
+	if (!crowd)
+		return NULL;
+	g_array_set_clear_func(volumes, volume_clear);
+	ctl_crowd_ask(crowd, "status");
+	ctl_crowd_wait(crowd, g_get_monotonic_time() + ANSWER_US);
+	for (guint i = 0; i < crowd->n; i++) {
+		struct ctl_member *member = &crowd->members[i];
+		struct volume volume = {g_strdup(member->name), NULL};
+
+		refused = refused || member->status == -EACCES;
+		if (!member->waits && !member->status)
+			volume.status = g_steal_pointer(&member->reply);
+		if (volume.status)
+			add_neighbours(ctl, volume.name, volume.status);
+		g_array_append_val(volumes, volume);
+	}
+	ctl_crowd_free(crowd);
+	if (refused)
+		ctl_complain("metrics: only root may talk to the retrievers; " CTL_WHO_MAY);
+	return refused ? NULL : text_of(volumes, open);
+}
+
+enum ctl_exit ctl_metrics(const struct ctl *ctl)
+{
+	g_autofree char *text = NULL;
+
+	if (ctl->http)
+		return ctl_http_answer(ctl, make_text);
+	text = make_text(ctl, !ctl->textfile);
+	if (!text)
+		return CTL_USAGE;
+	if (!ctl->textfile) {
+		fputs(text, stdout);
+		return CTL_OK;
+	}
+	g_autofree char *path = g_build_filename(ctl->textfile, FILENAME, NULL);
+	g_autoptr(GError) error = NULL;
+	/* In place of the former one, in one step: the collector may read at any time. */
+	if (!g_file_set_contents_full(path, text, -1, G_FILE_SET_CONTENTS_CONSISTENT, 0644,
+				      &error)) {
+		ctl_complain("metrics: %s; name a directory that the collector reads",
+			     error->message);
+		return CTL_REFUSED;
+	}
+	return CTL_OK;
+}

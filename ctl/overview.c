@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The status of many volumes: a line each, what needs somebody first. */
+#include "ctl/ctl.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "ctl/crowd.h"
+#include "lib/config/config.h"
+
+#define ANSWER_US (5 * G_USEC_PER_SEC) /* a retriever that takes longer is shown as such */
+#define HEAD	  4		       /* lines that are no volume's */
+#define NAME_MIN  12
+#define NAME_LONG 32
+
+/* In the order in which they are shown. */
+enum need {
+	NEED_ANSWER,
+	NEED_RETRIEVER,
+	NEED_SOURCE,
+	NEED_HELP,
+	PAUSED,
+	MOVING,
+	IDLE,
+	SETTLED,
+	NEEDS,
+};
+
+struct row {
+	const char *name;
+	GKeyFile *status; /* NULL: never answered */
+	enum need need;
+	char *state, *note;
+};
+
+struct sums {
+	unsigned volumes, needs[NEEDS];
+	uint64_t files_found, files_whole, bytes_found, bytes_whole, rate, errors, waiting;
+	bool open; /* the totals may still grow */
+};
+
+/* ---- one volume ------------------------------------------------------------------------------ */
+
+static void judge_silence(struct row *row, const struct ctl_member *member)
+{
+	const gint64 silent = (g_get_monotonic_time() - member->asked) / G_USEC_PER_SEC;
+
+	row->need = member->waits || member->status == -ETIME ? NEED_ANSWER : NEED_RETRIEVER;
+	if (member->waits)
+		row->note = g_strdup_printf("for %" G_GINT64_FORMAT " s", silent);
+	else if (member->status == -ETIME)
+		row->note = g_strdup("see its log");
+	else if (member->status == -EPROTO)
+		row->note = g_strdup("of another version: restart it");
+	else if (member->status != -ENOTCONN)
+		row->note = g_strdup(member->text && *member->text ? member->text
+								   : g_strerror(-member->status));
+	else
+		row->note = g_strdup("");
+	row->state = g_strdup(row->need == NEED_ANSWER ? "no answer from the retriever"
+						       : "no retriever");
+}
+
+static void judge_status(struct row *row)
+{
+	GKeyFile *status = row->status;
+	const uint64_t errors = ctl_number(status, "counters", "errors");
+	const uint64_t away = ctl_number(status, "now", "source-away-seconds");
+	const uint64_t waiting = ctl_number(status, "now", "demand-waiting");
+	const bool paused = ctl_yes(status, "now", "paused");
+	GString *note = g_string_new(NULL);
+
+	row->state = ctl_text(status, "volume", "state");
+	row->need = !strcmp(row->state, "migrating") || !strcmp(row->state, "copying") ? MOVING
+		    : ctl_is_settled(status)					       ? SETTLED
+										       : IDLE;
+	if (row->need == MOVING && paused)
+		row->need = PAUSED;
+	if (errors)
+		row->need = NEED_HELP;
+	if (away)
+		row->need = NEED_SOURCE;
+	if (away)
+		g_string_append_printf(note, ", old server away for %" G_GUINT64_FORMAT " s", away);
+	if (errors)
+		g_string_append_printf(note, ", %" G_GUINT64_FORMAT " error%s", errors,
+				       errors == 1 ? "" : "s");
+	if (paused)
+		g_string_append(note, ", paused");
+	if (waiting)
+		g_string_append_printf(note, ", %" G_GUINT64_FORMAT " for clients", waiting);
+	row->note = g_strdup(note->len ? note->str + strlen(", ") : "");
+	g_string_free(note, TRUE);
+}
+
+static void judge(struct row *row, const struct ctl_member *member)
+{
+	const bool late = member->waits && g_get_monotonic_time() - member->asked >= ANSWER_US;
+
+	row->name = member->name;
+	row->status = member->reply;
+	if (late || !member->reply)
+		judge_silence(row, member);
+	else
+		judge_status(row);
+}
+
+static void add_sums(struct sums *sums, const struct row *row)
+{
+	sums->volumes++;
+	sums->needs[row->need]++;
+	if (!row->status || !g_key_file_has_group(row->status, "counters"))
+		return;
+	sums->files_found += ctl_number(row->status, "counters", "files-found");
+	sums->files_whole += ctl_number(row->status, "counters", "files-whole");
+	sums->bytes_found += ctl_number(row->status, "counters", "bytes-found");
+	sums->bytes_whole += ctl_number(row->status, "counters", "bytes-whole");
+	sums->errors += ctl_number(row->status, "counters", "errors");
+	sums->rate += ctl_number(row->status, "now", "bytes-per-second");
+	sums->waiting += ctl_number(row->status, "now", "demand-waiting");
+	if (row->need != SETTLED && !ctl_yes(row->status, "namespace", "complete"))
+		sums->open = true;
+}
+
+/* ---- printing -------------------------------------------------------------------------------- */
+
+/* "950", "12.3k", "4.5M" */
+static char *short_number(uint64_t n)
+{
+	static const char units[] = "kMGT";
+	double value = (double)n;
+	unsigned i = 0;
+
+	if (n < 10000)
+		return g_strdup_printf("%" G_GUINT64_FORMAT, n);
+	for (value /= 1000; value >= 1000 && units[i + 1]; i++)
+		value /= 1000;
+	return g_strdup_printf("%.*f%c", value < 100 ? 1 : 0, value, units[i]);
+}
+
+/* "12.3k of 45.6k+ whole" without the last word: +: it may become more. */
+static char *portion(uint64_t whole, uint64_t found, bool open, bool bytes)
+{
+	g_autofree char *w = bytes ? ctl_bytes(whole) : short_number(whole);
+	g_autofree char *f = bytes ? ctl_bytes(found) : short_number(found);
+
+	return g_strdup_printf("%s of %s%s", w, f, open ? "+" : "");
+}
+
+/* One line, cut to the terminal's width; width 0: there is none. */
+static void print_cut(const char *line, unsigned width)
+{
+	const glong length = g_utf8_strlen(line, -1);
+
+	if (!width || length <= (glong)width)
+		puts(line);
+	else
+		printf("%.*s\n", (int)(g_utf8_offset_to_pointer(line, width) - line), line);
+}
+
+/* printf counts bytes, of which a blank before a unit has two. */
+static void append_padded(GString *line, const char *text, glong width)
+{
+	g_string_append(line, text);
+	for (glong i = g_utf8_strlen(text, -1); i < width; i++)
+		g_string_append_c(line, ' ');
+	g_string_append_c(line, ' ');
+}
+
+static char *row_line(const struct row *row, int name_width)
+{
+	GString *line = g_string_new(NULL);
+	const bool moving = row->status && g_key_file_has_group(row->status, "counters") &&
+			    row->need != IDLE && row->need > NEED_RETRIEVER;
+
+	append_padded(line, row->name, name_width);
+	append_padded(line, row->state, 11);
+	if (moving) {
+		const bool open = !ctl_yes(row->status, "namespace", "complete");
+		g_autofree char *files =
+			portion(ctl_number(row->status, "counters", "files-whole"),
+				ctl_number(row->status, "counters", "files-found"), open, false);
+		g_autofree char *bytes =
+			portion(ctl_number(row->status, "counters", "bytes-whole"),
+				ctl_number(row->status, "counters", "bytes-found"), open, true);
+
+		append_padded(line, files, 16);
+		append_padded(line, bytes, 23);
+	}
+	g_string_append(line, row->note);
+	return g_strchomp(g_string_free(line, FALSE));
+}
+
+static void append_count(GString *line, unsigned n, const char *what)
+{
+	if (n)
+		g_string_append_printf(line, ", %u %s", n, what);
+}
+
+static char *sums_line(const struct sums *sums)
+{
+	GString *line = g_string_new(NULL);
+
+	g_string_append_printf(line, "%u volumes", sums->volumes);
+	append_count(line, sums->needs[NEED_ANSWER], "without an answer");
+	append_count(line, sums->needs[NEED_RETRIEVER], "without a retriever");
+	append_count(line, sums->needs[NEED_SOURCE], "without the old server");
+	append_count(line, sums->needs[NEED_HELP], "with errors");
+	append_count(line, sums->needs[PAUSED], "paused");
+	append_count(line, sums->needs[MOVING], "moving");
+	append_count(line, sums->needs[IDLE], "not begun");
+	append_count(line, sums->needs[SETTLED], "whole");
+	return g_string_free(line, FALSE);
+}
+
+static char *totals_line(const struct sums *sums)
+{
+	g_autofree char *files = portion(sums->files_whole, sums->files_found, sums->open, false);
+	g_autofree char *bytes = portion(sums->bytes_whole, sums->bytes_found, sums->open, true);
+	g_autofree char *rate = ctl_bytes(sums->rate);
+
+	return g_strdup_printf("files %s, bytes %s, %s/s, %" G_GUINT64_FORMAT
+			       " waiting for clients, %" G_GUINT64_FORMAT " errors",
+			       files, bytes, rate, sums->waiting, sums->errors);
+}
+
+static int by_need(gconstpointer a, gconstpointer b)
+{
+	const struct row *x = a, *y = b;
+
+	return x->need != y->need ? (x->need < y->need ? -1 : 1) : strcmp(x->name, y->name);
+}
+
+struct overview {
+	struct row *rows;
+	unsigned n;
+	struct sums sums;
+};
+
+static void take_overview(struct overview *overview, const struct ctl_crowd *crowd)
+{
+	*overview = (struct overview){.rows = g_new0(struct row, crowd->n + 1), .n = crowd->n};
+	for (unsigned i = 0; i < crowd->n; i++) {
+		judge(&overview->rows[i], &crowd->members[i]);
+		add_sums(&overview->sums, &overview->rows[i]);
+	}
+	qsort(overview->rows, overview->n, sizeof(*overview->rows), by_need);
+}
+
+static void drop_overview(struct overview *overview)
+{
+	for (unsigned i = 0; i < overview->n; i++) {
+		g_free(overview->rows[i].state);
+		g_free(overview->rows[i].note);
+	}
+	g_free(overview->rows);
+}
+
+/* rows, columns: of the terminal; 0: all of it, however wide.  Returns the number of lines. */
+static unsigned print_overview(const struct overview *overview, unsigned rows, unsigned columns)
+{
+	g_autofree char *sums = sums_line(&overview->sums);
+	g_autofree char *totals = totals_line(&overview->sums);
+	const unsigned room = !rows ? overview->n : rows > HEAD ? rows - HEAD : 1;
+	const unsigned shown = MIN(room, overview->n);
+	int width = NAME_MIN;
+
+	for (unsigned i = 0; i < overview->n; i++)
+		width = MAX(width, (int)strlen(overview->rows[i].name));
+	for (unsigned i = 0; i < shown; i++) {
+		g_autofree char *line = row_line(&overview->rows[i], MIN(width, NAME_LONG));
+
+		print_cut(line, columns);
+	}
+	if (shown < overview->n)
+		printf("... and %u more; migratectl status shows all\n", overview->n - shown);
+	print_cut(sums, columns);
+	print_cut(totals, columns);
+	fflush(stdout);
+	return shown + (shown < overview->n) + 2;
+}
+
+/* ---- asking ---------------------------------------------------------------------------------- */
+
+static JsonNode *member_json(const struct ctl_member *member)
+{
+	g_autoptr(GKeyFile) absent = g_key_file_new();
+	struct row row = {0};
+	JsonNode *node;
+
+	judge(&row, member);
+	g_key_file_set_string(absent, "volume", "name", member->name);
+	g_key_file_set_string(absent, "volume", "state", row.state);
+	node = ctl_json(row.need <= NEED_RETRIEVER ? absent : member->reply, false);
+	g_free(row.state);
+	g_free(row.note);
+	return node;
+}
+
+static void print_json(const struct ctl_crowd *crowd, bool pretty)
+{
+	g_autoptr(JsonArray) list = json_array_new();
+	JsonNode *node = json_node_alloc();
+
+	for (unsigned i = 0; i < crowd->n; i++)
+		json_array_add_element(list, member_json(&crowd->members[i]));
+	json_node_init_array(node, list);
+	ctl_print_json(node, pretty);
+}
+
+static enum ctl_exit worst_of(const struct ctl_crowd *crowd)
+{
+	enum ctl_exit worst = CTL_OK;
+
+	for (unsigned i = 0; i < crowd->n; i++) {
+		const struct ctl_member *member = &crowd->members[i];
+		enum ctl_exit one = member->waits ? CTL_NO_RETRIEVER : ctl_exit_of(member->status);
+
+		worst = MAX(worst, one);
+	}
+	return worst;
+}
+
+static bool all_settled(const struct ctl_crowd *crowd)
+{
+	for (unsigned i = 0; i < crowd->n; i++) {
+		const struct ctl_member *member = &crowd->members[i];
+
+		if (member->waits || !member->reply || !ctl_is_settled(member->reply))
+			return false;
+	}
+	return true;
+}
+
+/* Draws over the lines that were drawn before. */
+static unsigned draw(const struct overview *overview, unsigned before)
+{
+	struct winsize size = {0};
+
+	if (!isatty(STDOUT_FILENO)) {
+		g_autofree char *sums = sums_line(&overview->sums);
+		g_autofree char *totals = totals_line(&overview->sums);
+
+		printf("%s; %s\n", sums, totals);
+		fflush(stdout);
+		return 0;
+	}
+	ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
+	if (before)
+		printf("\033[%uA\r\033[J", before);
+	return print_overview(overview, size.ws_row ? size.ws_row : 24,
+			      size.ws_col ? size.ws_col : 80);
+}
+
+static void watch(const struct ctl *ctl, struct ctl_crowd *crowd)
+{
+	unsigned lines = 0;
+
+	for (;;) {
+		const gint64 next = g_get_monotonic_time() + G_USEC_PER_SEC;
+		struct overview overview;
+
+		ctl_crowd_ask(crowd, "status");
+		ctl_crowd_wait(crowd, next);
+		take_overview(&overview, crowd);
+		if (ctl->json)
+			print_json(crowd, false);
+		else
+			lines = draw(&overview, lines);
+		drop_overview(&overview);
+		if (all_settled(crowd))
+			return;
+		g_usleep((gulong)MAX(next - g_get_monotonic_time(), 0));
+	}
+}
+
+enum ctl_exit ctl_overview(const struct ctl *ctl)
+{
+	struct ctl_crowd *crowd = ctl_crowd_new(ctl);
+	struct overview overview;
+	enum ctl_exit result;
+
+	if (!crowd)
+		return CTL_USAGE;
+	if (!crowd->n && !ctl->json) {
+		printf("no volumes in the configuration\n");
+	} else if (ctl->watch) {
+		watch(ctl, crowd);
+	} else {
+		ctl_crowd_ask(crowd, "status");
+		ctl_crowd_wait(crowd, g_get_monotonic_time() + ANSWER_US);
+		take_overview(&overview, crowd);
+		if (ctl->json)
+			print_json(crowd, true);
+		else
+			print_overview(&overview, 0, 0);
+		drop_overview(&overview);
+	}
+	result = worst_of(crowd);
+	ctl_crowd_free(crowd);
+	return result;
+}

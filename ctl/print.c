@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "ctl/ctl.h"
+
+#include <stdio.h>
+#include <string.h>
+
+uint64_t ctl_number(GKeyFile *reply, const char *group, const char *key)
+{
+	return g_key_file_get_uint64(reply, group, key, NULL);
+}
+
+bool ctl_yes(GKeyFile *reply, const char *group, const char *key)
+{
+	return g_key_file_get_boolean(reply, group, key, NULL);
+}
+
+char *ctl_text(GKeyFile *reply, const char *group, const char *key)
+{
+	char *text = g_key_file_get_string(reply, group, key, NULL);
+
+	return text ? text : g_strdup("");
+}
+
+char *ctl_bytes(uint64_t bytes)
+{
+	return g_format_size_full(bytes, G_FORMAT_SIZE_IEC_UNITS);
+}
+
+int64_t ctl_remaining(GKeyFile *status)
+{
+	static const char *const what[] = {"files", "bytes"};
+	double worst = 0;
+
+	/* As long as names are being found there may be more than is known of. */
+	if (!ctl_yes(status, "namespace", "complete"))
+		return -1;
+	for (unsigned i = 0; i < G_N_ELEMENTS(what); i++) {
+		g_autofree char *found = g_strconcat(what[i], "-found", NULL);
+		g_autofree char *whole = g_strconcat(what[i], "-whole", NULL);
+		g_autofree char *speed = g_strconcat(what[i], "-per-second", NULL);
+		uint64_t total = ctl_number(status, "counters", found);
+		uint64_t done = ctl_number(status, "counters", whole);
+		double rate = g_key_file_get_double(status, "now", speed, NULL);
+
+		if (done > total || (done < total && !(rate > 0)))
+			return -1;
+		if (done < total)
+			worst = MAX(worst, (double)(total - done) / rate);
+	}
+	return worst < 1e9 ? (int64_t)(worst + 0.5) : -1;
+}
+
+bool ctl_is_settled(GKeyFile *status)
+{
+	g_autofree char *state = ctl_text(status, "volume", "state");
+
+	return !strcmp(state, "whole") || !strcmp(state, "finished") || !strcmp(state, "copied");
+}
+
+bool ctl_is_request(const char *group)
+{
+	return g_str_has_prefix(group, "request ");
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------ */
+
+static void add_value(JsonBuilder *builder, const char *text, bool plain)
+{
+	char *end;
+
+	if (!plain && (!strcmp(text, "true") || !strcmp(text, "false"))) {
+		json_builder_add_boolean_value(builder, text[0] == 't');
+		return;
+	}
+	gint64 integer = g_ascii_strtoll(text, &end, 10);
+	if (!plain && *text && !*end) {
+		json_builder_add_int_value(builder, integer);
+		return;
+	}
+	double real = g_ascii_strtod(text, &end);
+	if (!plain && *text && !*end)
+		json_builder_add_double_value(builder, real);
+	else
+		json_builder_add_string_value(builder, text);
+}
+
+static void add_group(JsonBuilder *builder, GKeyFile *reply, const char *group)
+{
+	g_auto(GStrv) keys = g_key_file_get_keys(reply, group, NULL, NULL);
+
+	json_builder_begin_object(builder);
+	for (unsigned i = 0; keys[i]; i++) {
+		g_autofree char *value = ctl_text(reply, group, keys[i]);
+
+		g_strdelimit(keys[i], "-", '_');
+		json_builder_set_member_name(builder, keys[i]);
+		/* a name may look like a number */
+		add_value(builder, value, !strcmp(group, "volume") || !strcmp(keys[i], "path"));
+	}
+	json_builder_end_object(builder);
+}
+
+JsonNode *ctl_json(GKeyFile *reply, bool requests)
+{
+	g_autoptr(JsonBuilder) builder = json_builder_new();
+	g_auto(GStrv) groups = g_key_file_get_groups(reply, NULL);
+
+	json_builder_begin_object(builder);
+	for (unsigned i = 0; groups[i]; i++) {
+		if (ctl_is_request(groups[i]))
+			continue;
+		json_builder_set_member_name(builder, groups[i]);
+		add_group(builder, reply, groups[i]);
+	}
+	if (requests) {
+		json_builder_set_member_name(builder, "requests");
+		json_builder_begin_array(builder);
+		for (unsigned i = 0; groups[i]; i++)
+			if (ctl_is_request(groups[i]))
+				add_group(builder, reply, groups[i]);
+		json_builder_end_array(builder);
+	}
+	json_builder_end_object(builder);
+	return json_builder_get_root(builder);
+}
+
+void ctl_print_json(JsonNode *node, bool pretty)
+{
+	g_autofree char *text = json_to_string(node, pretty);
+
+	puts(text);
+	fflush(stdout);
+	json_node_unref(node);
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The fidelity report, out of its file: twice, for the sums and for the lines, because it may be
+ * longer than memory.
+ */
+#include "ctl/ctl.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/migrate.h"
+#include "lib/base/text.h"
+#include "lib/config/config.h"
+#include "lib/report/losses.h"
+
+struct tally {
+	uint64_t acls, xattrs; /* objects that got them */
+	bool known;	       /* both */
+	uint64_t lost[REPORT_KINDS];
+};
+
+/* A line of the kept file's head. */
+static void count_carried(struct tally *tally, const char *line)
+{
+	tally->known = tally->known || g_str_has_prefix(line, "carried\t");
+	if (g_str_has_prefix(line, "carried\tacls\t"))
+		tally->acls = g_ascii_strtoull(strrchr(line, '\t') + 1, NULL, 10);
+	else if (g_str_has_prefix(line, "carried\txattrs\t"))
+		tally->xattrs = g_ascii_strtoull(strrchr(line, '\t') + 1, NULL, 10);
+}
+
+/* Calls fn for each line of losses; those that make no sense, as after a crash, are left out. */
+static void each_line(FILE *file, struct tally *tally,
+		      void (*fn)(struct tally *tally, const struct report_line *line))
+{
+	char *text = NULL;
+	size_t room = 0;
+
+	rewind(file);
+	while (getline(&text, &room, file) > 0) {
+		struct report_line line;
+
+		if (report_parse(text, &line)) {
+			fn(tally, &line);
+			report_line_clear(&line);
+		} else {
+			count_carried(tally, text);
+		}
+	}
+	free(text);
+}
+
+static void add_up(struct tally *tally, const struct report_line *line)
+{
+	tally->lost[line->kind]++;
+}
+
+static char *printable(const char *text)
+{
+	g_autofree char *valid = refused_utf8(text);
+
+	return refused_line(valid);
+}
+
+static void print_volume(struct tally *tally, const struct report_line *line)
+{
+	g_autofree char *text = printable(line->text);
+
+	if (line->kind == REPORT_VOLUME)
+		printf("no object has its %s\n", text);
+}
+
+static void print_object(struct tally *tally, const struct report_line *line)
+{
+	g_autofree char *path = printable(line->path), *text = printable(line->text);
+
+	if (line->kind != REPORT_VOLUME)
+		printf("%s: %s: %s\n", path, report_kind_name(line->kind), text);
+}
+
+static void print_text(const struct ctl *ctl, FILE *file, struct tally *tally)
+{
+	uint64_t sum = 0;
+
+	if (tally->known)
+		printf("%s: carried over: the ACLs of %" G_GUINT64_FORMAT
+		       " objects, extended attributes of %" G_GUINT64_FORMAT "\n",
+		       ctl->volume, tally->acls, tally->xattrs);
+	for (unsigned kind = 0; kind < REPORT_VOLUME; kind++)
+		sum += tally->lost[kind];
+	printf("%s: not carried over: %" G_GUINT64_FORMAT, ctl->volume, sum);
+	for (unsigned kind = 0; kind < REPORT_VOLUME; kind++)
+		if (tally->lost[kind])
+			printf(", %s %" G_GUINT64_FORMAT, report_kind_name(kind),
+			       tally->lost[kind]);
+	putchar('\n');
+	each_line(file, tally, print_volume);
+	each_line(file, tally, print_object);
+}
+
+static JsonNode *line_node(const struct report_line *line)
+{
+	g_autoptr(JsonBuilder) builder = json_builder_new();
+	g_autofree char *path = refused_utf8(line->path), *text = refused_utf8(line->text);
+
+	json_builder_begin_object(builder);
+	json_builder_set_member_name(builder, "kind");
+	json_builder_add_string_value(builder, report_kind_name(line->kind));
+	json_builder_set_member_name(builder, "path");
+	json_builder_add_string_value(builder, path);
+	json_builder_set_member_name(builder, "text");
+	json_builder_add_string_value(builder, text);
+	json_builder_end_object(builder);
+	return json_builder_get_root(builder);
+}
+
+static void print_json_line(struct tally *tally, const struct report_line *line)
+{
+	putchar(',');
+	ctl_print_json(line_node(line), false);
+}
+
+/* An array: the sums, then the lines, one by one. */
+static void print_json(FILE *file, struct tally *tally)
+{
+	g_autoptr(JsonBuilder) builder = json_builder_new();
+
+	json_builder_begin_object(builder);
+	if (tally->known) {
+		json_builder_set_member_name(builder, "acls_carried");
+		json_builder_add_int_value(builder, (gint64)tally->acls);
+		json_builder_set_member_name(builder, "xattrs_carried");
+		json_builder_add_int_value(builder, (gint64)tally->xattrs);
+	}
+	json_builder_set_member_name(builder, "lost");
+	json_builder_begin_object(builder);
+	for (unsigned kind = 0; kind < REPORT_KINDS; kind++) {
+		json_builder_set_member_name(builder, report_kind_name(kind));
+		json_builder_add_int_value(builder, (gint64)tally->lost[kind]);
+	}
+	json_builder_end_object(builder);
+	json_builder_end_object(builder);
+	putchar('[');
+	ctl_print_json(json_builder_get_root(builder), false);
+	each_line(file, tally, print_json_line);
+	puts("]");
+}
+
+/* Where the report is, if nobody answers. */
+static char *path_by_config(const struct ctl *ctl)
+{
+	struct volume_config *config =
+		ctl->socket ? NULL : config_load(ctl->config_file, ctl->volume, NULL);
+	g_autofree char *private = NULL;
+	char *path;
+
+	if (!config)
+		return NULL;
+	private = g_strconcat(config->root, "/" MIGRATE_PRIVATE_DIR, NULL);
+	path = g_file_test(private, G_FILE_TEST_IS_DIR)
+		       ? g_strconcat(private, "/" REPORT_FILE, NULL)
+		       : g_strdup(config->report);
+	config_free(config);
+	return path;
+}
+
+static enum ctl_exit find_report(const struct ctl *ctl, char **path, struct tally *tally)
+{
+	g_autoptr(GKeyFile) reply = NULL;
+	enum ctl_exit result;
+	struct ctl_link *link = ctl_link_open(ctl, ctl->volume, &result);
+
+	if (!link)
+		return result;
+	result = ctl_ask(link, "report", true, &reply);
+	if (result == CTL_NO_RETRIEVER && (*path = path_by_config(ctl)))
+		result = CTL_OK;
+	else if (result)
+		result = ctl_ask(link, "report", false, &reply); /* for the message */
+	ctl_link_close(link);
+	if (result || !reply)
+		return result;
+	*path = ctl_text(reply, "report", "path");
+	tally->known = g_key_file_has_key(reply, "report", "acls-carried", NULL);
+	tally->acls = ctl_number(reply, "report", "acls-carried");
+	tally->xattrs = ctl_number(reply, "report", "xattrs-carried");
+	return CTL_OK;
+}
+
+static enum ctl_exit list_losses(const struct ctl *ctl)
+{
+	g_autofree char *path = NULL;
+	struct tally tally = {0};
+	enum ctl_exit result = find_report(ctl, &path, &tally);
+	FILE *file;
+
+	if (result)
+		return result;
+	file = fopen(path, "re");
+	if (!file && errno == ENOENT && g_str_has_suffix(path, MIGRATE_PRIVATE_DIR "/" REPORT_FILE))
+		file = fopen("/dev/null", "re"); /* there was nothing to write yet */
+	if (!file) {
+		ctl_complain("%s: %s: %s; it is there from migratectl attach on", ctl->volume, path,
+			     g_strerror(errno));
+		return CTL_REFUSED;
+	}
+	each_line(file, &tally, add_up);
+	if (ctl->json)
+		print_json(file, &tally);
+	else
+		print_text(ctl, file, &tally);
+	fclose(file);
+	return CTL_OK;
+}
+
+/* ---- --final and --check --------------------------------------------------------------- */
+
+enum ctl_exit ctl_report(const struct ctl *ctl)
+{
+	if ((!ctl->final && (ctl->output || ctl->key)) ||
+	    (!ctl->check && (ctl->signers || ctl->tree)) ||
+	    ctl->final + ctl->check + ctl->json > 1) {
+		ctl_complain("report: these options do not go together; see " PROGRAM
+			     " report --help");
+		return CTL_USAGE;
+	}
+	if (ctl->arguments[0] && (!ctl->check || ctl->tree)) {
+		ctl_complain("usage: " PROGRAM " report %s",
+			     ctl->check ? "--check --tree DIR FILE" : "NAME");
+		return CTL_USAGE;
+	}
+	return ctl->check ? ctl_check(ctl) : ctl->final ? ctl_final(ctl) : list_losses(ctl);
+}

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef CTL_REPORT_JSON_H
+#define CTL_REPORT_JSON_H
+
+#include "ctl/report/final.h"
+
+/* The report for machines: a formatted object, the keys of which are in migratectl(8).  g_free. */
+char *final_json(const struct final *final);
+
+#endif

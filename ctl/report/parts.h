@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The files of a report: each is written beside its place, and comes there when all are written. */
+#ifndef CTL_REPORT_PARTS_H
+#define CTL_REPORT_PARTS_H
+
+#include "ctl/report/final.h"
+
+/* The new file of that name, for reading and writing, its owner's alone: it has names of
+ * everybody's files.  -1 with error set. */
+int part_create(int dir_fd, const char *name, GError **error);
+/* What was written is durable, and is the file of that name after.  FALSE with error set. */
+gboolean part_keep(int dir_fd, const char *name, GError **error);
+/* Instead: the new file goes. */
+void part_drop(int dir_fd, const char *name);
+
+/* How long the file is, and its SHA-256; it is read from its beginning.  Blocks.  FALSE with error.
+ */
+gboolean part_hash(int fd, uint64_t *bytes, char hex[PROOF_HASH_HEX + 1], GError **error);
+
+#endif

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "ctl/rollback/displace.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "common/migrate.h"
+
+#define CHANGED "was changed on the old server while it was carried"
+#define ROUNDS	16 /* numbers may be others after each rename, as over some FUSE file systems */
+
+static char *in_stage(const struct node *node, char kind)
+{
+	g_autofree char *name = tree_stage_name(node, kind);
+
+	return old_path(OLD_STAGE, name);
+}
+
+bool displace_is_known(const struct node *node, const struct stat *st, bool moved)
+{
+	const struct stat *old = &node->old;
+
+	if (st->st_ino != old->st_ino || st->st_mode != old->st_mode || st->st_uid != old->st_uid ||
+	    st->st_gid != old->st_gid)
+		return false;
+	if (S_ISDIR(st->st_mode))
+		return true;
+	return st->st_size == old->st_size && migrate_ns(st->st_mtim) == migrate_ns(old->st_mtim) &&
+	       (moved || migrate_ns(st->st_ctim) == migrate_ns(old->st_ctim));
+}
+
+static void note(struct tree *tree, const struct node *node, GError **error)
+{
+	if (!*error && carried_put(tree->carried, &node->handle, &node->carried, error))
+		carried_commit(tree->carried, error);
+}
+
+int displace_conflict(struct tree *tree, struct node *node, GError **error)
+{
+	struct carried_object *carried = &node->carried;
+
+	tree_conflict(tree, node, CHANGED);
+	carried->generation = 0;
+	carried->staged = 0;
+	carried->touching = false;
+	carried->size = UINT64_MAX; /* never as it is there */
+	carried->ctime = -1;
+	node->intended = false; /* it is not to be put back */
+	note(tree, node, error);
+	return -ECANCELED;
+}
+
+static int leave(struct tree *tree, struct node *node)
+{
+	node->left = LEFT_LATER;
+	tree_conflict(tree, node, OLD_IN_USE);
+	return -ECANCELED;
+}
+
+/* The node's place is that of one that is in use. */
+static int leave_over(struct tree *tree, struct node *node, struct node *over)
+{
+	node->left = LEFT_LATER;
+	return leave(tree, over);
+}
+
+static void park(struct node *node, const char *path)
+{
+	g_autofree char *name = g_path_get_basename(path);
+
+	place_add(node->at, NULL, name);
+}
+
+/* ---- replacing ------------------------------------------------------------------------------- */
+
+/* st: of what came out. */
+static int take_out(struct tree *tree, struct node *node, struct node *over, const char *out,
+		    const struct stat *st)
+{
+	g_autofree char *parked = in_stage(over, STAGE_PARKED);
+	int ret;
+
+	node->former |= over == node;
+	if (over == node)
+		return 0;
+	if (st->st_nlink > 1)
+		return old_remove(tree->old, out, false);
+	ret = old_rename_new(tree->old, out, parked, false);
+	if (!ret)
+		park(over, parked);
+	return ret;
+}
+
+/* What came out goes back to its place, and what we had put there, ours, to `from`.  If that was
+ * replaced meanwhile, what came instead is newer, and goes back in its turn. */
+static int put_back(struct tree *tree, const char *from, const char *to, const char *out,
+		    uint64_t ours)
+{
+	struct stat back, st;
+
+	for (unsigned i = 0; i < ROUNDS; i++, ours = back.st_ino) {
+		int ret = old_stat(tree->old, out, &back);
+		if (!ret)
+			ret = old_replace(tree->old, out, to, from);
+		if (!ret)
+			ret = old_stat(tree->old, from, &st);
+		if (ret || st.st_ino == ours)
+			return ret == -ENOENT ? 0 : ret;
+		ret = old_rename_new(tree->old, from, out, false);
+		if (ret)
+			return ret;
+	}
+	return -EBUSY;
+}
+
+int displace_replace(struct tree *tree, struct node *node, const char *from, const char *to,
+		     struct node *over, GError **error)
+{
+	g_autofree char *out = in_stage(over, over == node ? STAGE_FORMER : STAGE_DROPPED);
+	const uint64_t ours = node->staged ? node->staged->st_ino : node->old.st_ino;
+	struct stat st;
+	over->begun = true;
+	int ret = old_replace(tree->old, from, to, out);
+
+	if (ret == -EAGAIN)
+		return leave_over(tree, node, over);
+	if (!ret)
+		over->moved = true;
+	if (ret || (ret = old_stat(tree->old, out, &st)))
+		return ret == -ENOENT ? 0 : ret;
+	const bool known = displace_is_known(over, &st, true);
+	if (known && !old_is_open(tree->old, out))
+		return take_out(tree, node, over, out, &st);
+	ret = put_back(tree, from, to, out, ours);
+	if (ret)
+		return ret;
+	if (known)
+		return leave_over(tree, node, over);
+	displace_conflict(tree, over, error);
+	return over == node ? -ECANCELED : -EEXIST;
+}
+
+/* As it was noted before it was replaced. */
+static bool is_former(struct tree *tree, const struct node *node, const struct stat *st, bool *same)
+{
+	struct carried_object carried;
+	bool former = carried_get(tree->carried, &node->handle, &carried) &&
+		      carried.fileid == st->st_ino && carried.staged != st->st_ino;
+
+	*same = former && carried.size == (uint64_t)st->st_size &&
+		carried.mtime == migrate_ns(st->st_mtim);
+	carried_clear(&carried);
+	return former;
+}
+
+/* It has its place again, if the new version is as we left it; else both stay. */
+static void restore(struct tree *tree, struct node *node, const char *former, const struct stat *st,
+		    GError **error)
+{
+	g_autofree char *to = tree_path(node), *fresh = in_stage(node, STAGE_NEW);
+	struct stat now;
+
+	if (to && !old_stat(tree->old, to, &now) && displace_is_known(node, &now, true) &&
+	    !old_replace(tree->old, former, to, fresh)) {
+		if (!old_stat(tree->old, fresh, &now) && displace_is_known(node, &now, true))
+			old_remove(tree->old, fresh, false);
+		else
+			old_rename_new(tree->old, fresh, former, false);
+		node->carried.fileid = st->st_ino;
+	}
+	node->todo = 0;
+	displace_conflict(tree, node, error);
+}
+
+void displace_former(struct tree *tree, struct node *node, GError **error)
+{
+	g_autofree char *former = in_stage(node, STAGE_FORMER);
+	struct stat st;
+	bool same;
+
+	if (!node->former || old_stat(tree->old, former, &st))
+		return;
+	node->former = false;
+	if (is_former(tree, node, &st, &same) && same && !old_is_open(tree->old, former))
+		old_remove(tree->old, former, false);
+	else
+		restore(tree, node, former, &st, error);
+}
+
+int displace_aside(struct tree *tree, const char *name, const struct stat *st, char **aside)
+{
+	g_autofree char *from = old_path(OLD_STAGE, name);
+	struct node named = {0};
+	int ret = -EEXIST;
+
+	if (!carried_find(tree->carried, st->st_ino, &named.handle) &&
+	    !tree_stage_parse(name, &named.handle))
+		return -EINVAL;
+	for (unsigned i = 0; i < 2 && ret == -EEXIST; i++) {
+		g_autofree char *to = in_stage(&named, STAGE_DROPPED);
+
+		ret = old_rename_new(tree->old, from, to, false);
+		if (!ret && aside)
+			*aside = g_path_get_basename(to);
+		/* that name is another's: by its number alone */
+		const uint64_t fileid = st->st_ino;
+		named.handle = (struct migrate_binding){.len = sizeof(fileid)};
+		memcpy(named.handle.bytes, &fileid, sizeof(fileid));
+	}
+	return ret;
+}
+
+/* What is at the name of the node's new version, or link, is not that: it came out of its place,
+ * and was not looked at any more. */
+static bool came_out(const struct node *node, const struct stat *st)
+{
+	const struct carried_object *carried = &node->carried;
+	const uint64_t ours = carried->staged			 ? carried->staged
+			      : node->there && carried->touching ? carried->fileid
+								 : 0;
+
+	return ours && st->st_ino != ours && st->st_nlink == 1;
+}
+
+static bool take_aside(struct tree *tree, const char *name, const struct stat *st, GError **error)
+{
+	g_autofree char *aside = NULL;
+	int ret = displace_aside(tree, name, st, &aside);
+
+	if (!ret)
+		return displace_clean(tree, aside, st, error);
+	g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(-ret),
+		    "the old server's " OLD_STAGE
+		    "/%s cannot be renamed: %s; it is somebody else's",
+		    name, g_strerror(-ret));
+	return true;
+}
+
+bool displace_clean(struct tree *tree, const char *name, const struct stat *st, GError **error)
+{
+	g_autofree char *path = old_path(OLD_STAGE, name);
+	struct migrate_binding handle;
+	bool same;
+
+	if (S_ISDIR(st->st_mode) || !tree_stage_parse(name, &handle))
+		return false;
+	struct node *node = tree_node(tree, &handle);
+	node->moved |= st->st_nlink > 1; /* its ctime, when that name goes */
+	const bool former = is_former(tree, node, st, &same);
+	if (*name == STAGE_DROPPED) {
+		if (!node->last_path)
+			node->last_path = g_strdup(path);
+		if (former && (st->st_nlink > 1 || (same && !node->here)))
+			old_remove(tree->old, path, false);
+		else if (former)
+			displace_conflict(tree, node, error);
+		return true; /* or somebody else's: stage_tell() */
+	}
+	if (!former || !node->there || node->old.st_ino == st->st_ino)
+		return *name == STAGE_NEW && came_out(node, st) &&
+		       take_aside(tree, name, st, error);
+	if (same)
+		old_remove(tree->old, path, false);
+	else
+		restore(tree, node, path, st, error);
+	return true;
+}
+
+/* ---- removing -------------------------------------------------------------------------------- */
+
+/* It keeps another name. */
+static bool is_dropped(uint64_t fileid, const struct stat *st)
+{
+	return st->st_ino == fileid && st->st_nlink > 1;
+}
+
+int displace_drop(struct tree *tree, struct node *node, const char *path, GError **error)
+{
+	g_autofree char *out = in_stage(node, STAGE_DROPPED);
+	struct stat st;
+	node->begun = true;
+	int ret = old_rename_new(tree->old, path, out, false);
+
+	if (!ret)
+		ret = old_stat(tree->old, out, &st);
+	if (ret)
+		return ret == -EAGAIN ? leave(tree, node) : ret;
+	const bool dropped = is_dropped(node->old.st_ino, &st);
+	if (dropped) {
+		node->moved = true;
+		ret = old_remove(tree->old, out, false);
+		if (!ret)
+			return 0;
+	}
+	old_rename_new(tree->old, out, path, false);
+	return dropped ? ret : displace_conflict(tree, node, error);
+}
+
+/* The object is at path, which is in OLD_STAGE where it is parked. */
+static int remove_file(struct tree *tree, struct node *node, const char *path, GError **error)
+{
+	g_autofree char *out = in_stage(node, STAGE_PARKED);
+	const bool parked = !strcmp(path, out);
+	struct stat st;
+	bool known;
+	int ret = parked ? 0 : old_rename_new(tree->old, path, out, false);
+
+	if (ret)
+		return ret == -EAGAIN ? leave(tree, node) : ret;
+	ret = old_stat(tree->old, out, &st);
+	if (ret)
+		return ret;
+	known = displace_is_known(node, &st, true);
+	if (known && !old_is_open(tree->old, out)) {
+		node->moved = true;
+		ret = old_remove(tree->old, out, false);
+		if (!ret)
+			return 0;
+	}
+	/* what somebody has open by SMB may go only then, and from there */
+	if (!parked && old_rename_new(tree->old, out, path, false) && !ret) {
+		g_ptr_array_remove_index(node->at, 0);
+		park(node, out);
+	}
+	return ret ? ret : known ? leave(tree, node) : displace_conflict(tree, node, error);
+}
+
+int displace_remove(struct tree *tree, struct node *node, GError **error)
+{
+	g_autofree char *path = tree_path(node);
+	struct stat st;
+	int ret = path ? old_stat(tree->old, path, &st) : -ENOENT;
+
+	if (ret)
+		return ret;
+	if (!displace_is_known(node, &st, node->moved))
+		return displace_conflict(tree, node, error);
+	node->begun = true;
+	return S_ISDIR(st.st_mode) ? old_remove(tree->old, path, true)
+				   : remove_file(tree, node, path, error);
+}

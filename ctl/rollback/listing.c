@@ -1,0 +1,527 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "ctl/rollback/listing.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/migrate.h"
+#include "ctl/rollback/alone.h"
+#include "ctl/rollback/difference.h"
+#include "ctl/rollback/look.h"
+#include "ctl/rollback/rows.h"
+#include "lib/report/losses.h"
+
+typedef void (*name_fn)(void *arg, int fd, const struct dirent *entry);
+
+/* fd is closed.  0 or -errno. */
+static int each_name(int fd, name_fn fn, void *arg)
+{
+	DIR *dir = fdopendir(fd);
+	const struct dirent *entry;
+	int ret;
+
+	if (!dir) {
+		ret = -errno;
+		close(fd);
+		return ret;
+	}
+	while ((errno = 0, entry = readdir(dir)))
+		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
+			fn(arg, fd, entry);
+	ret = -errno;
+	closedir(dir);
+	return ret;
+}
+
+struct listing {
+	struct tree *tree;
+	struct node *dir;
+	bool doubted;
+};
+
+/* What came with a directory that was made, or may have. */
+static struct node *take_along(struct tree *tree, const struct node *dir, int fd, const char *name)
+{
+	struct migrate_binding handle;
+	struct journal_row row;
+
+	if (migrate_binding_get(fd, name, &handle))
+		return NULL;
+	/* its row was dealt with, or it waits: that needs no node */
+	if (!g_hash_table_contains(tree->nodes, &handle) &&
+	    journal_has_row(tree->journal, &handle, &row) && !tree_is_unplaced(&row))
+		return NULL;
+	struct node *node = tree_node(tree, &handle);
+	if ((node->generation && node->belongs == BELONGS_HERE) || !node->here)
+		return NULL;
+	if (!dir->made) {
+		tree_activate(tree, node);
+		return node;
+	}
+	node->made = node->made_guessed = true;
+	if (node->was_carried && node->carried.fileid && node->carried.ctime)
+		return NULL;
+	g_ptr_array_set_size(node->at, 0);
+	tree_activate(tree, node);
+	return node;
+}
+
+static void take_name(void *arg, int fd, const struct dirent *entry)
+{
+	struct listing *listing = arg;
+	struct tree *tree = listing->tree;
+	struct node *dir = listing->dir;
+	const guint64 inode = entry->d_ino;
+	struct node *node = g_hash_table_lookup(tree->inodes, &inode);
+
+	if (dir == tree->root && !strcmp(entry->d_name, MIGRATE_PRIVATE_DIR))
+		return;
+	if (!node && (dir->made || listing->doubted))
+		node = take_along(tree, dir, fd, entry->d_name);
+	if (node && listing->doubted && !node->made && !node->carried.fileid && !node->fileid)
+		tree_doubt(node);
+	if (node)
+		place_add(node->wanted, dir, entry->d_name);
+	else if (dir->made && !dir->was_carried && !dir->fileid)
+		return; /* nothing is there that it could be compared with */
+	g_hash_table_insert(dir->names, g_strdup(entry->d_name), node);
+}
+
+/* What was doubted when a run made it anew, which did not come to its end. */
+static bool is_begun(const struct node *dir)
+{
+	return dir->was_carried && !dir->carried.generation && (dir->flags & JOURNAL_SCANNED);
+}
+
+int listing_here(struct tree *tree, struct node *dir)
+{
+	struct listing listing = {tree, dir, tree_is_doubted(dir) || is_begun(dir)};
+	struct migrate_stub stub;
+	int fd = tree_open_node(tree, dir, O_RDONLY | O_DIRECTORY | O_NOATIME);
+	int ret = fd < 0 ? fd : migrate_stub_load(fd, &stub);
+	bool unfilled;
+
+	if (fd < 0)
+		return ret;
+	unfilled = stub.state == MIGRATE_UNFILLED || stub.state == MIGRATE_DUMMY;
+	migrate_stub_clear(&stub);
+	if (ret || unfilled) {
+		close(fd);
+		return ret;
+	}
+	dir->compared = true;
+	dir->names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+	ret = each_name(fd, take_name, &listing);
+	fd = tree_open_node(tree, dir, O_PATH | O_DIRECTORY);
+	if (fd >= 0) {
+		fstat(fd, &dir->st); /* as it is after that */
+		close(fd);
+	}
+	return ret;
+}
+
+/* ---- what nothing else finds ----------------------------------------------------------------- */
+
+struct search {
+	struct tree *tree;
+	GHashTable *nodes;
+	GQueue *dirs; /* of struct migrate_binding */
+	struct migrate_binding here;
+	bool private; /* in .migrate/ */
+	bool complete;
+};
+
+static void look_for(void *arg, int fd, const struct dirent *entry)
+{
+	struct search *search = arg;
+	const gint64 inode = (gint64)entry->d_ino;
+	struct node *node = g_hash_table_lookup(search->nodes, &inode);
+	struct migrate_binding handle;
+
+	if (node && search->private) {
+		node->left = MAX(node->left, node->at->len ? LEFT_NOT : LEFT_UNSAID);
+	} else if (node) {
+		struct node *dir = tree_node(search->tree, &search->here);
+
+		if (tree_was_named(node, dir, entry->d_name) &&
+		    place_find(node->at, dir, entry->d_name) < 0)
+			tree_guess(node, dir, entry->d_name);
+	}
+	if (entry->d_type == DT_DIR && strcmp(entry->d_name, MIGRATE_PRIVATE_DIR) != 0 &&
+	    !migrate_binding_get(fd, entry->d_name, &handle))
+		g_queue_push_tail(search->dirs, g_memdup2(&handle, sizeof(handle)));
+}
+
+static void search_from(struct search *search, const struct migrate_binding *top)
+{
+	g_queue_push_tail(search->dirs, g_memdup2(top, sizeof(*top)));
+	while (!g_queue_is_empty(search->dirs) && !tree_stops(search->tree, NULL)) {
+		g_autofree struct migrate_binding *handle = g_queue_pop_head(search->dirs);
+		int fd = migrate_binding_open(search->tree->root_fd, handle,
+					      O_RDONLY | O_DIRECTORY | O_NOATIME | O_CLOEXEC);
+
+		search->here = *handle;
+		if (fd >= 0)
+			fd = each_name(fd, look_for, search);
+		if (fd < 0 && fd != -ESTALE && fd != -ENOENT) {
+			search->complete = false;
+			alone_unread(search->tree, tree_node(search->tree, handle), fd);
+		}
+	}
+}
+
+void listing_search(struct tree *tree, GHashTable *nodes)
+{
+	struct search search = {
+		.tree = tree, .nodes = nodes, .dirs = g_queue_new(), .complete = true};
+	struct migrate_binding private;
+	GHashTableIter iter;
+	gpointer value;
+
+	search_from(&search, &tree->root->handle);
+	search.private = true;
+	if (!migrate_binding_get(tree->root_fd, MIGRATE_PRIVATE_DIR, &private))
+		search_from(&search, &private);
+	search.complete = search.complete && g_queue_is_empty(search.dirs);
+	g_queue_free_full(search.dirs, g_free);
+	g_hash_table_iter_init(&iter, nodes);
+	while (search.complete && g_hash_table_iter_next(&iter, NULL, &value)) {
+		struct node *node = value;
+
+		if (node->at->len || node->was_carried || node->fileid || S_ISDIR(node->st.st_mode))
+			continue;
+		/* a link of another tree's: it has no name here that did not come since the switch
+		 */
+		node->made |= node->wanted->len;
+		node->made_guessed |= node->wanted->len;
+		if (node->belongs == BELONGS_UNKNOWN && !node->wanted->len)
+			node->belongs = BELONGS_ELSEWHERE;
+	}
+}
+
+/* ---- given up -------------------------------------------------------------------------------- */
+
+static void take_line(struct given_up *given_up, char *line)
+{
+	struct report_line parsed = {0};
+
+	if (!g_str_has_prefix(line, report_kind_name(REPORT_NAME)))
+		return;
+	if (report_parse(g_strchomp(line), &parsed) && parsed.kind == REPORT_NAME) {
+		const char *slash = strrchr(parsed.path, '/');
+
+		if (slash)
+			g_hash_table_add(given_up->names, g_strdup(slash + 1));
+		g_hash_table_add(given_up->paths, g_steal_pointer(&parsed.path));
+	}
+	report_line_clear(&parsed);
+}
+
+static void read_on(struct given_up *given_up, FILE *file)
+{
+	g_autofree char *line = NULL;
+	struct stat st;
+	size_t size = 0;
+	ssize_t len;
+
+	if (fstat(fileno(file), &st) < 0 || st.st_ino != given_up->st.st_ino ||
+	    st.st_dev != given_up->st.st_dev || st.st_size < given_up->st.st_size) {
+		g_hash_table_remove_all(given_up->paths);
+		g_hash_table_remove_all(given_up->names);
+		given_up->st = st;
+		given_up->st.st_size = 0;
+	}
+	if (fseeko(file, given_up->st.st_size, SEEK_SET) < 0)
+		return;
+	while ((len = getline(&line, &size, file)) > 0 && line[len - 1] == '\n') {
+		given_up->st.st_size += len;
+		take_line(given_up, line);
+	}
+}
+
+static const struct given_up *given_up_of(struct tree *tree)
+{
+	g_autofree char *inside =
+		g_build_filename(tree->config->root, MIGRATE_PRIVATE_DIR, REPORT_FILE, NULL);
+	FILE *file = fopen(inside, "re");
+
+	if (!tree->given_up.paths) {
+		tree->given_up.paths = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+		tree->given_up.names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+	}
+	if (!file)
+		file = fopen(tree->config->report, "re");
+	if (file) {
+		read_on(&tree->given_up, file);
+		fclose(file);
+	}
+	return &tree->given_up;
+}
+
+/*
+ * The report has the directory's path at that time, and clients may have renamed it before and
+ * since.  So the last component alone counts: too much is left there, and listed, rather than
+ * removed.
+ */
+bool listing_given_up(struct tree *tree, const struct node *node)
+{
+	const struct place *place = node->at->pdata[0];
+
+	return g_hash_table_contains(given_up_of(tree)->names, place->name);
+}
+
+/* The path, or one above it. */
+static bool is_or_is_below(const struct given_up *given_up, const char *path)
+{
+	g_autofree char *at = g_strdup(path);
+
+	for (char *slash; *at && !g_hash_table_contains(given_up->paths, at); *slash = '\0') {
+		slash = strrchr(at, '/');
+		if (!slash)
+			return false;
+	}
+	return *at != '\0';
+}
+
+bool listing_left(struct tree *tree, const struct node *dir)
+{
+	g_autofree char *now = tree_shown_path(dir), *then = tree_path(dir);
+	g_autofree char *here = g_build_filename(tree->config->root, now, NULL);
+	g_autofree char *there = then ? g_build_filename(tree->config->root, then, NULL) : NULL;
+	const struct given_up *given_up = given_up_of(tree);
+
+	return is_or_is_below(given_up, here) || (there && is_or_is_below(given_up, there));
+}
+
+/* ---- parted ---------------------------------------------------------------------------------- */
+
+/* The old server's path is the one that the name had here when it was made. */
+static void take_parted(struct tree *tree, const char *reported)
+{
+	const size_t len = strlen(tree->config->root);
+	guint64 fileid;
+	struct stat st;
+
+	if (strncmp(reported, tree->config->root, len) || reported[len] != '/' ||
+	    old_stat(tree->old, reported + len + 1, &st))
+		return;
+	fileid = st.st_ino;
+	g_hash_table_add(tree->parted, g_memdup2(&fileid, sizeof(fileid)));
+}
+
+bool listing_is_parted(struct tree *tree, uint64_t fileid)
+{
+	g_autofree char *inside =
+		g_build_filename(tree->config->root, MIGRATE_PRIVATE_DIR, REPORT_FILE, NULL);
+	FILE *file = tree->parted ? NULL : fopen(inside, "re");
+	const guint64 key = fileid;
+	g_autofree char *line = NULL;
+	size_t size = 0;
+
+	if (!tree->parted) {
+		tree->parted = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+		if (!file)
+			file = fopen(tree->config->report, "re");
+	}
+	while (file && getline(&line, &size, file) > 0) {
+		struct report_line parsed = {0};
+
+		if (report_parse(g_strchomp(line), &parsed) &&
+		    (parsed.kind == REPORT_LINK ||
+		     (parsed.kind == REPORT_SOURCE && strstr(parsed.text, "file of its own"))))
+			take_parted(tree, parsed.path);
+		report_line_clear(&parsed);
+	}
+	if (file)
+		fclose(file);
+	return g_hash_table_contains(tree->parted, &key);
+}
+
+/* ---- the old server's directories ------------------------------------------------------------ */
+
+/*
+ * What is there under a name of which nothing is known here.  A directory whose names clients
+ * changed was filled (I6): it had all names of the switch but for those that were given up.  So
+ * what is as it was then, was removed here, if only by a rename that nobody told of.
+ */
+static bool may_go(struct tree *tree, const struct node *dir, const struct node *node,
+		   bool replaced)
+{
+	if (difference_by_others(tree, node) || (!node->was_carried && listing_left(tree, dir)))
+		return false;
+	return replaced || node->was_carried || !listing_given_up(tree, node);
+}
+
+static int take_unknown(struct tree *tree, struct node *dir, const struct old_name *name)
+{
+	struct migrate_binding handle;
+	bool replaced = g_hash_table_contains(dir->names, name->name);
+	bool carried = carried_find(tree->carried, name->fileid, &handle);
+	struct node *node = carried ? tree_node(tree, &handle)
+				    : tree_node_there(tree, dir, name->name, name->fileid);
+	const struct node *here = g_hash_table_lookup(dir->names, name->name);
+	int ret;
+
+	/* what could not be looked at is not what the old server has alone */
+	if ((here && here->left == LEFT_LATER && !here->there) ||
+	    (carried && node->here && node->left == LEFT_LATER && !node->there))
+		return 0;
+	const struct node *whose = node;
+	/* of an object that is here still, a link that is not: only that one goes */
+	if (carried && (node->here || (node->carried.fileid != name->fileid &&
+				       node->carried.staged != name->fileid))) {
+		const struct carried_object known = node->carried;
+
+		carried = false;
+		node = tree_node_there(tree, dir, name->name, name->fileid);
+		if (known.fileid == name->fileid && !node->was_carried) {
+			node->carried = known;
+			node->carried.names = NULL;
+			node->carried.given = NULL;
+			node->was_carried = true;
+		}
+	}
+	const bool noted = !node->at->len || place_find(node->at, dir, name->name) >= 0;
+	/* or somebody else's, with the number of what was staged */
+	ret = carried && (!node->there || node->old.st_ino == name->fileid)
+		      ? tree_found(tree, node, dir, name->name)
+		      : -ENOENT;
+	if (carried && ret == -ENOENT) {
+		carried = false;
+		node = tree_node_there(tree, dir, name->name, name->fileid);
+	}
+	if (!carried)
+		ret = tree_look(tree, node);
+	node->strayed |= carried && !noted && tree_has_one_name(node);
+	if (ret || !node->there)
+		return ret == -ENOENT ? 0 : ret;
+	/* over SMB no ctime tells that somebody renamed it there since the switch */
+	bool doubtful = old_has_descriptors(tree->old) && !replaced && !carried;
+	/* its only one, or one of what no client changed since: somebody gave it that name there */
+	doubtful |= whose != node && whose->here && !whose->there && !S_ISDIR(node->old.st_mode) &&
+		    (node->old.st_nlink == 1 || !whose->active);
+	if (tree->window && rows_fate(tree, node->old.st_ino) & FATE_STAYS) {
+		node->left = MAX(node->left, LEFT_UNSAID);
+	} else if (doubtful || !may_go(tree, dir, node, replaced)) {
+		node->left = MAX(node->left, LEFT_STAYS);
+		node->why = replaced || tree_is_gone(dir)
+				    ? "was changed on the old server since the switch"
+				    : "is on the old server alone: it was made there since the "
+				      "switch, or never brought over";
+	}
+	if (!node->active)
+		tree_activate(tree, node);
+	return 0;
+}
+
+struct had_name {
+	const struct place *place;
+	bool had;
+};
+
+static bool take_had(void *arg, const struct journal_name *name)
+{
+	struct had_name *had = arg;
+
+	had->had = name->kind == JOURNAL_NAME_GONE && !strcmp(name->name, had->place->name) &&
+		   migrate_binding_equal(&name->parent, &had->place->dir->handle);
+	return !had->had;
+}
+
+/* Neither a client gave it that name nor a run of ours, not even one that was killed
+ * (note_intents()); clients may have in a gap. */
+static bool is_strayed(struct tree *tree, const struct node *node, const struct place *place)
+{
+	struct had_name had = {place, false};
+
+	if (!place->dir->handle.type || place_find(node->wanted, place->dir, place->name) >= 0 ||
+	    node->belongs != BELONGS_HERE)
+		return false;
+	journal_names(tree->journal, &node->handle, take_had, &had, NULL);
+	return !had.had;
+}
+
+/* By the first plan. */
+static bool is_seen_to(const struct tree *tree, const struct node *dir, const struct old_name *name)
+{
+	return dir->scope == SCOPE_PASSIVE && (!g_hash_table_contains(dir->names, name->name) ||
+					       rows_fate(tree, name->fileid) & FATE_LEAVES);
+}
+
+static int compare(struct tree *tree, struct node *dir)
+{
+	g_autofree char *path = tree_path(dir);
+	GHashTableIter iter;
+	gpointer value;
+	int ret;
+
+	if (!dir->names)
+		dir->names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+	dir->compared = true;
+	dir->listed = path ? old_list(tree->old, path, &ret) : NULL;
+	if (!dir->listed)
+		return path ? ret : 0;
+	g_hash_table_iter_init(&iter, dir->listed);
+	while (g_hash_table_iter_next(&iter, NULL, &value)) {
+		const struct old_name *name = value;
+		struct node *node = g_hash_table_lookup(tree->fileids, &name->fileid);
+		gpointer here;
+
+		const struct place place = {dir, (char *)name->name, false};
+		if (tree->window && is_seen_to(tree, dir, name))
+			continue;
+		bool present = g_hash_table_lookup_extended(dir->names, name->name, NULL, &here);
+
+		/* a link of something that is there, and is not to go everywhere */
+		if (present && !here && node && !node->handle.type)
+			continue;
+		/* which became active when the directory was listed here already */
+		if (present && !here && node && tree_is_named(tree, node, &place))
+			place_add(node->wanted, dir, name->name);
+		const bool known = node && place_find(node->at, dir, name->name) >= 0;
+		if (node)
+			ret = tree_found(tree, node, dir, name->name);
+		if (node && !ret && !known)
+			node->strayed |= is_strayed(tree, node, &place);
+		if (node && ret != -ENOENT)
+			continue;
+		if (!present || here)
+			ret = take_unknown(tree, dir, name);
+		if (ret && ret != -ENOENT)
+			return ret;
+	}
+	return 0;
+}
+
+bool listing_there(struct tree *tree, GError **error)
+{
+	for (guint i = 0; i < tree->active->len; i++) {
+		struct node *node = tree->active->pdata[i];
+
+		if (tree_stops(tree, error))
+			return false;
+		if (node->there != THERE_SEEN || !S_ISDIR(node->old.st_mode) || node->listed ||
+		    node->left || !(tree_is_gone(node) || node->compared))
+			continue;
+		int ret = compare(tree, node);
+		if (ret) {
+			node->compared = false;
+			alone_leave_names(tree, node);
+			ret = tree_leave(tree, node, "cannot be read on the old server", ret);
+		}
+		if (ret) {
+			g_autofree char *path = tree_shown_path(node);
+
+			g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(-ret),
+				    "the old server's directory %s cannot be read: %s", path,
+				    g_strerror(-ret));
+			return false;
+		}
+	}
+	return true;
+}

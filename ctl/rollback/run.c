@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "ctl/rollback/run.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ctl/rollback/rows.h"
+#include "ctl/rollback/same.h"
+#include "ctl/rollback/stage.h"
+#include "journal/store/live.h"
+#include "lib/base/text.h"
+#include "lib/config/config_ids.h"
+
+#define SETTLE_MS (600 * 1000)
+#define RUNNING	  " running\n"
+
+char *rollback_directory(const struct volume_config *config)
+{
+	g_autofree char *dir = g_path_get_dirname(config->report);
+	g_autofree char *name = g_strconcat(config->name, ".rollback", NULL);
+
+	return g_build_filename(dir, name, NULL);
+}
+
+void rollback_clear(struct rollback_result *result)
+{
+	g_clear_pointer(&result->conflicts, g_ptr_array_unref);
+	g_clear_pointer(&result->losses, g_ptr_array_unref);
+	g_clear_pointer(&result->planned, g_ptr_array_unref);
+}
+
+static bool wrong(GError **error, const char *format, ...) G_GNUC_PRINTF(2, 3);
+static bool wrong(GError **error, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	g_autofree char *text = g_strdup_vprintf(format, args);
+	va_end(args);
+	g_set_error_literal(error, G_FILE_ERROR, G_FILE_ERROR_FAILED, text);
+	return false;
+}
+
+/* What cannot be looked at may be another by the time that the state is asked for: then it would
+ * say that there is no such thing, and still have the gap. */
+static bool settle(struct journal_reader *journal, bool scan, struct journal_state *state,
+		   GError **error)
+{
+	int64_t asked;
+
+	do {
+		asked = journal_realtime();
+		if (!journal_settle(journal, scan, SETTLE_MS, error) ||
+		    !journal_state(journal, state, error))
+			return false;
+	} while (state->gap < asked && !state->unread);
+	return true;
+}
+
+/* What the journal could not look at is left, and said. */
+static void add_unread(GPtrArray *conflicts, const struct journal_state *state)
+{
+	struct problem *problem = g_new0(struct problem, 1);
+
+	problem->path = refused_line(state->unread_path);
+	problem->text = g_strdup_printf(
+		"it cannot be looked at (%" G_GUINT64_FORMAT
+		" such objects): what was changed in it, "
+		"or below it, is not carried: check the file system of the new server, then run "
+		"rollback again",
+		state->unread);
+	g_ptr_array_add(conflicts, problem);
+}
+
+static bool settle_again(struct journal_reader *journal, GError **error)
+{
+	struct journal_state state;
+
+	return settle(journal, false, &state, error);
+}
+
+bool rollback_windows(struct tree *tree, struct plan *plan, const bool *stop,
+		      struct carry_result *done, GError **error)
+{
+	bool good = !done || carry_out(tree, stop, done, error);
+
+	while (good && !(stop && *stop) && rows_more(tree, done))
+		good = plan_make(tree, plan, error) &&
+		       (!done || carry_out(tree, stop, done, error));
+	return good && (!done || *stop || rows_end(tree, error));
+}
+
+/* The ctime of the old server's root, which OLD_STAGE moves, as it was left; and whether a run has
+ * begun since, and did not end. */
+static char *root_file(const struct volume_config *config)
+{
+	g_autofree char *dir = rollback_directory(config);
+
+	return g_build_filename(dir, "root", NULL);
+}
+
+static void put_root(const struct volume_config *config, int64_t id, int64_t ctime, const char *end)
+{
+	g_autofree char *path = root_file(config);
+	g_autofree char *text = g_strdup_printf("%" PRId64 " %" PRId64 "%s", id, ctime, end);
+
+	/* before anything is changed there, whatever loses its power */
+	g_file_set_contents_full(path, text, -1,
+				 G_FILE_SET_CONTENTS_CONSISTENT | G_FILE_SET_CONTENTS_DURABLE, 0600,
+				 NULL);
+}
+
+/* TRUE.  *ctime: 0 where it is not known. */
+static bool begin_root(const struct volume_config *config, int64_t id, int64_t *ctime, bool *killed)
+{
+	g_autofree char *path = root_file(config), *text = NULL;
+	int64_t of = 0;
+
+	*ctime = 0;
+	if (!g_file_get_contents(path, &text, NULL, NULL) ||
+	    sscanf(text, "%" SCNd64 " %" SCNd64, &of, ctime) != 2 || of != id)
+		*ctime = 0;
+	*killed = text && of == id && g_str_has_suffix(text, RUNNING);
+	put_root(config, id, *ctime, RUNNING);
+	return true;
+}
+
+static void note_root(const struct volume_config *config, int64_t id, struct tree *tree)
+{
+	const bool changed = tree->root_ctime < 0 && !tree->root_given;
+	struct stat st;
+
+	if (!old_stat(tree->old, "", &st))
+		put_root(config, id, changed ? -1 : migrate_ns(st.st_ctim), "\n");
+}
+
+static bool run_tree(struct tree *tree, const struct rollback_options *options,
+		     struct rollback_result *result, GError **error)
+{
+	bool ok = check_same_tree(tree, error) && plan_make(tree, &result->plan, error) &&
+		  rollback_windows(tree, &result->plan, options->stop,
+				   options->plan ? NULL : &result->done, error);
+
+	result->conflicts = g_ptr_array_ref(tree->conflicts);
+	result->losses = g_ptr_array_ref(tree->losses);
+	result->planned = g_steal_pointer(&tree->planned);
+	return ok;
+}
+
+static bool run_old(const struct volume_config *config, const struct rollback_options *options,
+		    struct journal_reader *journal, struct journal_state *state, struct old *old,
+		    struct rollback_result *result, GError **error)
+{
+	g_autofree char *dir = rollback_directory(config);
+	struct carried *carried = carried_open(dir, state->id, !options->plan, error);
+	const bool first = carried && !carried_was_scanned(carried);
+	/* What could not be looked at may be well by now. */
+	const bool look = !options->scan && (first || (state->unread && !options->serving));
+	struct tree *tree = NULL;
+	int64_t skew, root_ctime = 0;
+	bool ok = false, killed = false;
+
+	/* what sends no notification counts at the latest now */
+	if (carried && (!look || settle(journal, true, state, error)) &&
+	    begin_root(config, state->id, &root_ctime, &killed) && old_begin(old, &skew, error)) {
+		/* by our clock as it goes now: a change of another's that looks later than it was
+		 * is a conflict at worst */
+		tree = tree_open(config, journal, carried, old, state->since - state->back + skew,
+				 error);
+		if (tree) {
+			tree->settle = settle_again;
+			tree->stop = options->stop;
+			tree->serving = options->serving;
+			tree->root_ctime = root_ctime;
+			tree->killed = killed;
+			tree->planned = options->list ? tree_problems_new() : NULL;
+		}
+		ok = tree && run_tree(tree, options, result, error) &&
+		     (!first || options->plan || carried_scanned(carried, error));
+		if (ok && state->unread)
+			add_unread(result->conflicts, state);
+		old_end(old);
+		if (tree)
+			note_root(config, state->id, tree);
+		if (ok && !options->plan && !tree_stops(tree, NULL))
+			ok = stage_tell(tree, error);
+	}
+	tree_close(tree);
+	carried_close(carried);
+	return ok;
+}
+
+static bool is_smb(const char *text)
+{
+	return g_str_has_prefix(text, "smb://");
+}
+
+/* I10: the retriever's has no write rights. */
+static bool is_own_user(const struct volume_config *config, const char *to, GError **error)
+{
+	return !config_same_user(config->source, to) ||
+	       wrong(error,
+		     "%s: names the user that `source` names, who is to have no write rights: name "
+		     "another one",
+		     to);
+}
+
+bool rollback_run(const struct volume_config *config, const struct rollback_options *options,
+		  struct rollback_result *result, GError **error)
+{
+	const char *to = options->to ? options->to : config->rollback_source;
+	struct journal_state state;
+	bool ok;
+
+	*result = (struct rollback_result){0};
+	if (!to)
+		return wrong(
+			error,
+			"where the old server's tree is mounted for writing is not known: give "
+			"--to PATH, or write rollback-source = PATH for the volume");
+	if (is_smb(config->source) != is_smb(to))
+		return wrong(error,
+			     "%s: the old server is written as it was read: set rollback-source to "
+			     "%s",
+			     to,
+			     is_smb(config->source) ? "smb:// of the same share, with another user"
+						    : "the path where its tree is mounted");
+	if (is_smb(to) ? !is_own_user(config, to, error) : !check_apart(config->root, to, error))
+		return false;
+	struct journal_reader *journal = journal_open(config->journal, error);
+	if (journal)
+		journal_set_stop(journal, options->stop);
+	struct old *old =
+		journal && settle(journal, options->scan, &state, error)
+			? is_smb(to) ? old_open_smb(to, config, error) : old_open(to, error)
+			: NULL;
+	ok = old && run_old(config, options, journal, &state, old, result, error);
+	result->seen = ok ? state.seen : 0;
+	old_close(old);
+	if (journal)
+		journal_close(journal);
+	return ok;
+}

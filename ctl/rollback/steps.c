@@ -1,0 +1,771 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "ctl/rollback/steps.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/migrate.h"
+#include "ctl/rollback/attrs.h"
+#include "ctl/rollback/content.h"
+#include "ctl/rollback/displace.h"
+
+#define TRIES 3
+
+/* ---- failures -------------------------------------------------------------------------------- */
+
+/* FALSE.  The node is left for the next run; all of it ends where nothing else will do better: not
+ * at a quota, or at a file that is too large for what room there is. */
+static bool failed(struct carry *carry, struct node *node, const char *what, int ret)
+{
+	const bool in_use = ret == -EBUSY || ret == -EAGAIN;
+	g_autofree char *text =
+		g_strdup_printf("%s: %s", what, in_use ? OLD_IN_USE : g_strerror(-ret));
+
+	if (ret == -ECANCELED)
+		return false;
+	if ((ret == -ENOSPC || ret == -EDQUOT || ret == -EROFS || ret == -EIO || ret == -ESTALE ||
+	     ret == -ENOTCONN) &&
+	    old_try(carry->tree->old, ret)) {
+		g_autofree char *path = tree_shown_path(node);
+
+		if (!*carry->error)
+			g_set_error(carry->error, G_FILE_ERROR, g_file_error_from_errno(-ret),
+				    "%s: %s", path, text);
+		return false;
+	}
+	tree_conflict(carry->tree, node, text);
+	return false;
+}
+
+static void lose(void *arg, const char *what)
+{
+	struct making *making = arg;
+
+	if (!making->losses)
+		making->losses = g_ptr_array_new_with_free_func(g_free);
+	g_ptr_array_add(making->losses, g_strdup(what));
+}
+
+/* What came of giving something to an object, beside how it ended. */
+static void take_gift(struct carry *carry, struct node *node, struct making *making)
+{
+	if (making->new_one) /* one that came to nothing has given nothing to the former one */
+		g_clear_pointer(making->ret ? &making->given : &node->carried.given,
+				g_hash_table_unref);
+	if (making->given)
+		carried_add_given(&node->carried, g_steal_pointer(&making->given));
+	for (guint i = 0; making->losses && i < making->losses->len; i++)
+		tree_loss(carry->tree, node, making->losses->pdata[i]);
+	g_clear_pointer(&making->losses, g_ptr_array_unref);
+	carry->result->bytes += making->bytes;
+}
+
+/* ---- content and attributes ------------------------------------------------------------------ */
+
+bool steps_fetch(struct carry *carry, struct node *node)
+{
+	if (node->here == HERE_WHOLE)
+		return true;
+	int fd = tree_open_node(carry->tree, node, O_RDONLY | O_NOATIME);
+	int ret = fd < 0 ? fd : content_fetch(carry->content, fd);
+
+	if (fd >= 0)
+		close(fd);
+	if (!ret)
+		return true;
+	node->todo &= ~(unsigned)(TODO_MAKE | TODO_DATA | TODO_META);
+	if (ret == -ENOTCONN) {
+		g_set_error(
+			carry->error, G_FILE_ERROR, G_FILE_ERROR_AGAIN,
+			"the retriever does not answer, and files have to be fetched: systemctl "
+			"start migrate-retriever@%s",
+			carry->tree->config->name);
+		return false;
+	}
+	if (ret != -ESTALE)
+		return failed(carry, node, "its data cannot be had from the old server", ret);
+	if (node->here)
+		tree_conflict(carry->tree, node,
+			      "its data cannot be had from the old server: migratectl errors says "
+			      "why");
+	return false;
+}
+
+/*
+ * Data and attributes of one moment.  The retriever knows the file of a stub by its ctime, as long
+ * as clients write to that, and by its mtime: -EAGAIN if either would move before the stub is
+ * whole.
+ */
+static int give(const struct carry *carry, struct making *making, struct old_file *to, bool data)
+{
+	const struct node *node = making->node;
+	const bool regular = S_ISREG(node->st.st_mode);
+	int from =
+		tree_open_node(carry->tree, node, regular && data ? O_RDONLY | O_NOATIME : O_PATH);
+	struct attrs attrs = {0};
+	int ret = from < 0 ? from : -EAGAIN;
+
+	for (unsigned i = 0; i < TRIES && ret == -EAGAIN; i++) {
+		attrs_clear(&attrs);
+		ret = attrs_read(from, &attrs);
+		if (!ret && data && regular && attrs.partial)
+			ret = -EAGAIN;
+		if (!ret && data && regular)
+			ret = content_copy(carry->content, from, to, &making->bytes);
+	}
+	struct attrs_base base;
+	tree_base(carry->tree, node, making->new_one, &base);
+	attrs.base = &base;
+	attrs.gave = &making->given;
+	attrs.written = data && regular;
+	attrs.held =
+		attrs.partial && (carry->tree->serving ||
+				  migrate_ns(attrs.st.st_mtim) != migrate_ns(node->old.st_mtim));
+	making->size = attrs.st.st_size;
+	if (!ret)
+		ret = old_file_give(to, &attrs, carry->tree->config, lose, making);
+	attrs_clear(&attrs);
+	if (from >= 0)
+		close(from);
+	return ret;
+}
+
+/* ---- OLD_STAGE ------------------------------------------------------------------------------- */
+
+/* Before a step moves its ctime: what somebody else has given it is nobody's to take away, and its
+ * number may be another's when it is gone.  -ECANCELED: it is not to be moved. */
+static int check_moving(struct carry *carry, struct node *node, const char *path)
+{
+	const unsigned changes = node->todo & (TODO_DATA | TODO_META | TODO_REMOVE);
+	struct stat st;
+	int ret = node->moved ? 0 : old_stat(carry->tree->old, path, &st);
+
+	if ((ret && ret != -ENOENT) || node->moved || (!ret && displace_is_known(node, &st, false)))
+		return ret;
+	const bool other = ret || st.st_ino != node->old.st_ino;
+	if (!changes && !other) {
+		node->their_rights = true;
+		return 0;
+	}
+	displace_conflict(carry->tree, node, carry->error);
+	node->todo &= ~(unsigned)(TODO_DATA | TODO_META | TODO_REMOVE);
+	return other || changes & TODO_REMOVE ? -ECANCELED : 0;
+}
+
+/* Before a step moves a directory's ctime, that tells of rights which somebody gave it meanwhile.
+ * dir: NULL is OLD_STAGE. */
+static void enter(struct carry *carry, struct node *dir)
+{
+	const bool first = dir && dir->there && !dir->entered && !dir->moved &&
+			   !old_has_descriptors(carry->tree->old);
+	g_autofree char *path = first ? tree_path(dir) : NULL;
+	struct stat st;
+
+	if (dir)
+		dir->entered = true;
+	if (!path || old_stat(carry->tree->old, path, &st) ||
+	    migrate_ns(st.st_ctim) == migrate_ns(dir->old.st_ctim))
+		return;
+	dir->their_rights = true;
+	if (dir == carry->tree->root)
+		carry->tree->root_ctime = -1;
+}
+
+/* It may have been another's for a moment already. */
+static int check_parked(struct carry *carry, struct node *node, const char *from, const char *to)
+{
+	struct stat st;
+	int ret = old_stat(carry->tree->old, to, &st);
+
+	if (ret || st.st_ino == node->old.st_ino)
+		return ret;
+	old_rename_new(carry->tree->old, to, from, S_ISDIR(st.st_mode));
+	return displace_conflict(carry->tree, node, carry->error);
+}
+
+bool steps_park(struct carry *carry, struct node *node)
+{
+	g_autofree char *from = tree_path(node), *name = tree_stage_name(node, STAGE_PARKED);
+	g_autofree char *to = old_path(OLD_STAGE, name);
+	struct place *place = node->at->len ? node->at->pdata[0] : NULL;
+	int ret = from ? check_moving(carry, node, from) : -ENOENT;
+
+	if (S_ISDIR(node->old.st_mode))
+		enter(carry, node);
+	enter(carry, place ? place->dir : NULL);
+	node->begun |= !ret;
+	if (!ret && strcmp(from, to) != 0)
+		ret = old_rename_new(carry->tree->old, from, to, S_ISDIR(node->old.st_mode));
+	if (!ret)
+		ret = check_parked(carry, node, from, to);
+	if (ret)
+		return failed(carry, node, "it cannot be moved on the old server", ret);
+	if (place->dir) {
+		g_free(node->last_path);
+		node->last_path = g_steal_pointer(&from);
+		node->last_dir = place->dir;
+	}
+	place->dir = NULL;
+	g_free(place->name);
+	place->name = g_steal_pointer(&name);
+	node->moved = true;
+	return true;
+}
+
+/* What cannot come to its new place has its former one again, where nobody has taken that. */
+static void restore_parked(struct carry *carry, struct node *node)
+{
+	const struct place *parked = node->at->len ? node->at->pdata[0] : NULL;
+
+	if (!parked || parked->dir || !node->last_dir || !node->last_path)
+		return;
+	g_autofree char *name = g_path_get_basename(node->last_path), *from = tree_path(node);
+	const struct place place = {node->last_dir, name, false};
+	g_autofree char *to = tree_place_path(node->last_dir, &place);
+
+	if (!from || !to || strcmp(to, node->last_path) != 0 ||
+	    old_rename_new(carry->tree->old, from, to, S_ISDIR(node->old.st_mode)))
+		return;
+	place_add(node->at, node->last_dir, name);
+	g_ptr_array_remove_index(node->at, 0);
+}
+
+/* *file: of a regular one, to be written. */
+static int make(const struct carry *carry, const struct node *node, const char *path,
+		struct old_file **file)
+{
+	struct old *old = carry->tree->old;
+	struct attrs attrs;
+	int fd, ret;
+
+	switch (node->st.st_mode & S_IFMT) {
+	case S_IFDIR:
+		return old_mkdir(old, path);
+	case S_IFREG:
+		return old_create(old, path, file);
+	case S_IFLNK:
+		fd = tree_open_node(carry->tree, node, O_PATH);
+		if (fd < 0)
+			return fd;
+		ret = attrs_read(fd, &attrs);
+		if (!ret)
+			ret = old_symlink(old, attrs.target, path);
+		attrs_clear(&attrs);
+		close(fd);
+		return ret;
+	default:
+		return old_mknod(old, path, node->st.st_mode, node->st.st_rdev);
+	}
+}
+
+/* file: the open one, which is closed; NULL: it is not open yet. */
+static int fill(const struct carry *carry, struct making *making, const char *path,
+		struct old_file *file)
+{
+	struct old *old = carry->tree->old;
+	int ret = file ? 0 : old_file_open(old, path, false, &file);
+
+	if (!ret) {
+		ret = give(carry, making, file, true);
+		old_file_close(file);
+	}
+	if (!ret)
+		ret = old_stat(old, path, &making->there);
+	return ret;
+}
+
+void steps_make(const struct carry *carry, struct making *making)
+{
+	const struct node *node = making->node;
+	const bool directory = S_ISDIR(node->st.st_mode);
+	g_autofree char *name = tree_stage_name(node, STAGE_NEW);
+	g_autofree char *path = old_path(OLD_STAGE, name);
+
+	struct old_file *file = NULL;
+
+	making->new_one = true;
+	making->ret = *carry->stop ? -ECANCELED : make(carry, node, path, &file);
+	if (making->ret == -EEXIST) {
+		old_remove(carry->tree->old, path, directory);
+		making->ret = make(carry, node, path, &file);
+	}
+	if (making->ret == -ECANCELED)
+		return;
+	if (!making->ret)
+		making->ret = fill(carry, making, path, file);
+	if (making->ret)
+		old_remove(carry->tree->old, path, directory);
+}
+
+bool steps_made(struct carry *carry, struct node *node, struct making *making)
+{
+	const int ret = making->ret;
+
+	take_gift(carry, node, making);
+	if (!ret) {
+		carried_stage(&node->carried, &making->there);
+		g_free(node->staged);
+		node->staged = g_memdup2(&making->there, sizeof(making->there));
+	}
+	if (ret == -ESTALE || ret == -EAGAIN) /* gone here meanwhile, or changed all the time */
+		return false;
+	return !ret || failed(carry, node, "it cannot be made on the old server", ret);
+}
+
+bool steps_stage(struct carry *carry, struct node *node)
+{
+	struct making making = {.node = node};
+
+	steps_make(carry, &making);
+	return steps_made(carry, node, &making);
+}
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+static bool names_it(const struct node *node, const struct stat *st)
+{
+	return node->there ? node->old.st_ino == st->st_ino
+			   : node->carried.staged && node->carried.staged == st->st_ino;
+}
+
+/* Whether the node is to go, or to lose this name and to keep another. */
+static bool gives_way(const struct node *node, const struct place *place)
+{
+	int at = place_find(node->at, place->dir, place->name);
+
+	return (node->todo & TODO_REMOVE) ||
+	       ((node->todo & TODO_NAMES) && at >= 0 && node->at->len > 1 &&
+		tree_drops(node, node->at->pdata[at]));
+}
+
+/* Whether something may be renamed over what is at the place: nothing, the object, or what gives
+ * way. *there: its fileid, or 0. */
+static int check_place(struct carry *carry, struct node *node, const struct place *place,
+		       const char *path, struct node **over, uint64_t *there)
+{
+	const struct old_name *name = place->dir && place->dir->listed
+					      ? g_hash_table_lookup(place->dir->listed, place->name)
+					      : NULL;
+	struct stat st;
+	int ret = old_stat(carry->tree->old, path, &st);
+
+	*over = NULL;
+	*there = ret ? 0 : st.st_ino;
+	/* a new version of what somebody has removed */
+	if (ret == -ENOENT && node->there && place_find(node->at, place->dir, place->name) >= 0)
+		return displace_conflict(carry->tree, node, carry->error);
+	if (ret)
+		return ret == -ENOENT ? 0 : ret;
+	if (names_it(node, &st)) {
+		*over = node;
+		return displace_is_known(node, &st, node->moved)
+			       ? 0
+			       : displace_conflict(carry->tree, node, carry->error);
+	}
+	*over = name ? g_hash_table_lookup(carry->tree->fileids, &name->fileid) : NULL;
+	if (!*over || (*over)->old.st_ino != st.st_ino || !gives_way(*over, place))
+		return -EEXIST;
+	if (displace_is_known(*over, &st, (*over)->moved))
+		return 0;
+	displace_conflict(carry->tree, *over, carry->error);
+	return -EEXIST;
+}
+
+static void forget_place(struct node *node, const struct place *place)
+{
+	int at = node ? place_find(node->at, place->dir, place->name) : -1;
+
+	if (at >= 0)
+		g_ptr_array_remove_index(node->at, (guint)at);
+}
+
+/* over: what is there; NULL: nothing. */
+static int take_place(struct carry *carry, struct node *node, const char *from, bool directory,
+		      const struct place *place, const char *to, struct node *over)
+{
+	struct old *old = carry->tree->old;
+
+	if (!over)
+		return old_rename_new(old, from, to, directory);
+	/* an empty one, or in OLD_STAGE */
+	if (directory || !place->dir)
+		return old_rename(old, from, to, directory);
+	return displace_replace(carry->tree, node, from, to, over, carry->error);
+}
+
+/* Renames what is at a path, which is a directory or not, to a place.  fileid: of it. */
+static int rename_to(struct carry *carry, struct node *node, const char *from, bool directory,
+		     uint64_t fileid, const struct place *place)
+{
+	g_autofree char *to = tree_place_path(place->dir, place);
+	struct node *over;
+	uint64_t there;
+	int ret = to ? check_place(carry, node, place, to, &over, &there) : -ENOENT;
+
+	if (!ret)
+		enter(carry, place->dir);
+	if (!ret && over)
+		over->begun = true;
+	/* a name that goes anyway, of a file */
+	if (!ret && over && directory && !S_ISDIR(over->old.st_mode)) {
+		ret = displace_drop(carry->tree, over, to, carry->error);
+		there = 0;
+	}
+	/* to rename one link over another of the same object does nothing */
+	if (!ret)
+		ret = fileid == there ? old_remove(carry->tree->old, from, false)
+				      : take_place(carry, node, from, directory, place, to,
+						   there ? over : NULL);
+	if (ret)
+		return ret;
+	if (over != node)
+		forget_place(over, place);
+	if (place_find(node->at, place->dir, place->name) < 0)
+		place_add(node->at, place->dir, place->name);
+	node->moved = true;
+	return 0;
+}
+
+/* What is at the node's STAGE_NEW goes, if it is `ours`: whether it was.  Else it came out of a
+ * place, and could not go back. */
+static bool remove_new(struct carry *carry, const char *name, bool directory, uint64_t ours)
+{
+	g_autofree char *path = old_path(OLD_STAGE, name);
+	struct stat st;
+
+	if (old_stat(carry->tree->old, path, &st))
+		return false;
+	if (st.st_ino == ours)
+		old_remove(carry->tree->old, path, directory);
+	else
+		displace_aside(carry->tree, name, &st, NULL);
+	return st.st_ino == ours;
+}
+
+/* The new object, or version, comes to its place. */
+static int publish(struct carry *carry, struct node *node)
+{
+	g_autofree char *name = tree_stage_name(node, STAGE_NEW);
+	g_autofree char *from = old_path(OLD_STAGE, name);
+	const GPtrArray *places = node->there ? node->at : node->wanted;
+	int ret = places->len ? rename_to(carry, node, from, S_ISDIR(node->st.st_mode),
+					  node->carried.staged, places->pdata[0])
+			      : -ENOENT;
+
+	if (ret) {
+		/* else the next run has to know which one is ours */
+		if (node->staged &&
+		    remove_new(carry, name, S_ISDIR(node->st.st_mode), node->staged->st_ino))
+			node->carried.staged = 0;
+		return ret;
+	}
+	node->there = THERE_SEEN;
+	node->old = *node->staged;
+	node->their_rights = false;
+	g_clear_pointer(&node->staged, g_free);
+	return 0;
+}
+
+/* What was parked comes to the first of its places that it does not have. */
+static int unpark(struct carry *carry, struct node *node)
+{
+	g_autofree char *from = tree_path(node);
+	int ret = 0;
+
+	for (guint i = 0; i < node->wanted->len; i++) {
+		const struct place *place = node->wanted->pdata[i];
+
+		if (place_find(node->at, place->dir, place->name) >= 0)
+			continue;
+		ret = from ? rename_to(carry, node, from, S_ISDIR(node->old.st_mode),
+				       node->old.st_ino, place)
+			   : -ENOENT;
+		if (!ret)
+			g_ptr_array_remove_index(node->at, 0);
+		return ret;
+	}
+	return 0;
+}
+
+static int link_to(struct carry *carry, struct node *node, const struct place *place)
+{
+	g_autofree char *from = tree_path(node), *name = tree_stage_name(node, STAGE_NEW);
+	g_autofree char *path = old_path(OLD_STAGE, name);
+	int ret = from ? check_moving(carry, node, from) : -ENOENT;
+
+	node->begun |= !ret;
+	if (!ret)
+		ret = old_link(carry->tree->old, from, path);
+	if (ret == -EEXIST && remove_new(carry, name, false, node->old.st_ino))
+		ret = old_link(carry->tree->old, from, path);
+	if (!ret) {
+		node->moved = true; /* its ctime */
+		ret = rename_to(carry, node, path, false, node->old.st_ino, place);
+	}
+	if (ret)
+		remove_new(carry, name, false, node->old.st_ino);
+	return ret;
+}
+
+/* By a name that it keeps: he may have given the others away. */
+static int check_dropping(struct carry *carry, struct node *node)
+{
+	guint i = 0;
+
+	while (i + 1 < node->at->len && tree_drops(node, node->at->pdata[i]))
+		i++;
+	g_autofree char *path = tree_place_path(node, node->at->pdata[i]);
+	return path ? check_moving(carry, node, path) : -ENOENT;
+}
+
+static int drop_names(struct carry *carry, struct node *node)
+{
+	int ret = 0;
+
+	for (guint i = 0; i < node->at->len && node->at->len > 1 && !ret;) {
+		const struct place *place = node->at->pdata[i];
+		g_autofree char *path = tree_place_path(node, place);
+		struct stat st;
+
+		if (!tree_drops(node, place)) {
+			i++;
+			continue;
+		}
+		ret = check_dropping(carry, node);
+		if (ret)
+			break;
+		enter(carry, place->dir);
+		ret = path ? old_stat(carry->tree->old, path, &st) : -ENOENT;
+		if (!ret && names_it(node, &st))
+			ret = displace_drop(carry->tree, node, path, carry->error);
+		if (!ret || ret == -ENOENT)
+			g_ptr_array_remove_index(node->at, i);
+		ret = ret == -ENOENT ? 0 : ret;
+	}
+	return ret;
+}
+
+bool steps_place(struct carry *carry, struct node *node)
+{
+	bool parked = node->at->len && !((struct place *)node->at->pdata[0])->dir;
+	int ret = node->carried.staged && (node->todo & (TODO_MAKE | TODO_DATA))
+			  ? publish(carry, node)
+		  : parked ? unpark(carry, node)
+			   : 0;
+
+	for (guint i = 0; i < node->wanted->len && !ret; i++) {
+		const struct place *place = node->wanted->pdata[i];
+
+		if (place_find(node->at, place->dir, place->name) < 0)
+			ret = link_to(carry, node, place);
+		if (ret != -EOPNOTSUPP)
+			continue;
+		tree_loss(carry->tree, node, "has further names (hard links), which are not made");
+		ret = 0;
+	}
+	if (!ret)
+		ret = drop_names(carry, node);
+	if (ret == -EEXIST) {
+		tree_conflict(carry->tree, node,
+			      "its name is taken on the old server by something that stays there");
+		restore_parked(carry, node);
+		return false;
+	}
+	return !ret || failed(carry, node, "it cannot be put in its place on the old server", ret);
+}
+
+/* ---- the rest -------------------------------------------------------------------------------- */
+
+static int check_open(struct carry *carry, struct node *node, struct old_file *file)
+{
+	struct stat st;
+	int ret = old_file_stat(file, &st);
+
+	if (ret || (displace_is_known(node, &st, node->moved) &&
+		    (!S_ISDIR(st.st_mode) || old_has_descriptors(carry->tree->old) ||
+		     migrate_ns(st.st_ctim) == migrate_ns(node->old.st_ctim))))
+		return ret;
+	return displace_conflict(carry->tree, node, carry->error);
+}
+
+/* What it is like from now on: what others do to it later shows.  What they did meanwhile does, if
+ * its size is not the one that it was given. */
+static int take_given(struct carry *carry, struct node *node, struct old_file *file, bool data,
+		      off_t given)
+{
+	const off_t size = data ? given : node->old.st_size;
+	struct stat st;
+	int ret = old_file_stat(file, &st);
+
+	if (ret && ret != -EBUSY)
+		return ret;
+	if (ret)
+		return displace_conflict(carry->tree, node, carry->error);
+	node->old = st;
+	node->their_rights = false;
+	if (S_ISDIR(st.st_mode) || st.st_size == size)
+		return 0;
+	return displace_conflict(carry->tree, node, carry->error);
+}
+
+static int read_acls(struct carry *carry, const char *path, GBytes *acls[2])
+{
+	int ret = path ? 0 : -ENOENT;
+
+	for (unsigned i = 0; i < 2; i++)
+		acls[i] = ret ? NULL : old_read_xattr(carry->tree->old, path, attrs_acls[i], &ret);
+	return ret;
+}
+
+static void free_acls(GBytes *acls[2])
+{
+	for (unsigned i = 0; i < 2; i++)
+		g_clear_pointer(&acls[i], g_bytes_unref);
+}
+
+bool steps_remember(struct carry *carry, struct node *node)
+{
+	g_autofree char *path = tree_path(node);
+	int from = tree_open_node(carry->tree, node, O_PATH), ret = from < 0 ? from : 0;
+	struct attrs attrs = {0};
+	GBytes *acls[2] = {NULL, NULL};
+
+	if (!ret && (ret = attrs_read(from, &attrs)) == -EAGAIN)
+		ret = 0; /* it is to come, and is marked by then */
+	if (!ret && node->todo & (TODO_DATA | TODO_META)) {
+		struct attrs_base base;
+
+		tree_base(carry->tree, node, false, &base);
+		attrs.base = &base;
+		attrs.gave = &node->carried.given;
+		attrs_note_to_give(&attrs);
+	}
+	/* without its ACLs nothing is noted: they would count as none */
+	if (!ret && path && (attrs.left.what || !(carry->tree->told & TOLD_KNOWN))) {
+		ret = read_acls(carry, path, acls);
+		if (!ret)
+			attrs_remember(&node->carried.given, &node->old, acls,
+				       node->todo & (TODO_DATA | TODO_META));
+	}
+	free_acls(acls);
+	attrs_clear(&attrs);
+	if (from >= 0)
+		close(from);
+	if (ret == -ESTALE) /* gone here meanwhile */
+		return false;
+	return !ret || failed(carry, node, "it cannot be looked at", ret);
+}
+
+/* Where that cannot be seen, what was noted before stays. */
+static void remember_given(struct carry *carry, struct node *node, const char *path)
+{
+	GBytes *acls[2];
+
+	if (!node->carried.given)
+		return;
+	if (!read_acls(carry, path, acls))
+		attrs_note_left(node->carried.given, &node->old, acls);
+	free_acls(acls);
+}
+
+/* What is written in place is noted before its first byte: until then it is compared even after a
+ * kill. */
+static int begin(struct carry *carry, struct node *node, bool data)
+{
+	struct carried *store = carry->tree->carried;
+
+	node->begun = true;
+	if (!data)
+		return 0;
+	node->carried.ctime = 0;
+	return carried_put(store, &node->handle, &node->carried, carry->error) &&
+			       carried_commit(store, carry->error)
+		       ? 0
+		       : -ECANCELED;
+}
+
+bool steps_give(struct carry *carry, struct node *node)
+{
+	const bool data = (node->todo & TODO_DATA) && S_ISREG(node->st.st_mode);
+	g_autofree char *path = tree_path(node);
+	struct making making = {.node = node};
+	struct old_file *file;
+	int ret = path ? old_file_open(carry->tree->old, path, data, &file) : -ENOENT;
+	const bool in_use = ret == -EAGAIN;
+
+	if (ret == -ENOENT && !node->moved)
+		ret = displace_conflict(carry->tree, node, carry->error);
+	if (!ret) {
+		ret = check_open(carry, node, file);
+		if (!ret)
+			ret = begin(carry, node, data);
+		if (!ret)
+			ret = give(carry, &making, file, data);
+		if (ret == -EAGAIN && S_ISREG(node->st.st_mode) && !data &&
+		    steps_fetch(carry, node))
+			ret = give(carry, &making, file, data);
+		if (ret == -OLD_CHANGED)
+			ret = displace_conflict(carry->tree, node, carry->error);
+		if (!ret && data)
+			ret = old_file_sync(file);
+		if (!ret)
+			ret = take_given(carry, node, file, data, making.size);
+		old_file_close(file);
+	}
+	take_gift(carry, node, &making);
+	if (!ret)
+		remember_given(carry, node, path);
+	if (ret == -ESTALE || (ret == -EAGAIN && !in_use))
+		return false; /* it is changed here right now, or gone: the next run's */
+	return !ret || failed(carry, node, "it cannot be changed on the old server", ret);
+}
+
+bool steps_remove(struct carry *carry, struct node *node)
+{
+	int ret = 0;
+
+	while (node->at->len && !ret) {
+		struct node *dir = ((struct place *)node->at->pdata[0])->dir;
+
+		enter(carry, dir);
+		ret = displace_remove(carry->tree, node, carry->error);
+		node->last_dir = dir;
+		if (!ret || ret == -ENOENT)
+			g_ptr_array_remove_index(node->at, 0);
+		ret = ret == -ENOENT ? 0 : ret;
+	}
+	if (ret == -ENOTEMPTY || ret == -EEXIST) {
+		tree_conflict(carry->tree, node,
+			      "was removed here, and has something in it on the old server");
+		return false;
+	}
+	return !ret || failed(carry, node, "it cannot be removed on the old server", ret);
+}
+
+bool steps_give_times(struct carry *carry, struct node *node)
+{
+	g_autofree char *path = tree_path(node);
+	int from = tree_open_node(carry->tree, node, O_PATH);
+	struct attrs attrs = {0};
+	struct attrs_base base;
+	struct old_file *to = NULL;
+	struct stat st;
+	int ret = path ? old_file_open(carry->tree->old, path, false, &to) : -ENOENT;
+
+	if (!ret && (ret = old_file_stat(to, &st)) == 0 && node->there &&
+	    st.st_ino != node->old.st_ino)
+		ret = displace_conflict(carry->tree, node, carry->error);
+	if (!ret)
+		ret = from < 0 ? from : attrs_read_times(from, &attrs);
+	tree_base(carry->tree, node, false, &base);
+	attrs.base = &base;
+	if (!ret)
+		ret = old_file_give_times(to, &attrs);
+	if (to)
+		old_file_close(to);
+	if (from >= 0)
+		close(from);
+	return !ret || failed(carry, node, "its times cannot be set on the old server", ret);
+}

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Both trees, as far as the journal says that they differ: a node for each object that clients
+ * changed, and for the directories that lead to one.
+ *
+ * A node is known by its kernel handle on the new server.  Its places on the old server (`at`) are
+ * kept right while objects are moved there; its path there is made of them each time.
+ */
+#ifndef CTL_ROLLBACK_TREE_H
+#define CTL_ROLLBACK_TREE_H
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "ctl/rollback/carried.h"
+#include "ctl/rollback/old.h"
+#include "journal/store/reader.h"
+#include "lib/config/volume_config.h"
+
+#define DEPTH_MAX 65536 /* directories above each other: in a circle are more */
+
+enum todo {
+	TODO_MAKE = 1 << 0,
+	TODO_NAMES = 1 << 1, /* names come or go: node->wanted against node->at */
+	TODO_DATA = 1 << 2,
+	TODO_META = 1 << 3,
+	TODO_REMOVE = 1 << 4,
+	TODO_PARK = 1 << 5,  /* out of the way, before something else takes its place */
+	TODO_TIMES = 1 << 6, /* of a directory, when all is done in it */
+};
+
+struct place {
+	struct node *dir; /* NULL: OLD_STAGE */
+	char *name;
+	bool guessed; /* of the switch: there is no row, and it is so here now */
+};
+
+/* On the new server.  HERE_STUB: as far as is known; HERE_WHOLE: no stub, and so for ever (I1). */
+enum here { HERE_NOT, HERE_STUB, HERE_WHOLE };
+/* On the old server.  THERE_FOUND: just now, and what is in it was not looked for yet. */
+enum there { THERE_NOT, THERE_FOUND, THERE_SEEN };
+/* Others led to it; its row is dealt with; or it is not in the window (rows.h). */
+enum scope { SCOPE_MET, SCOPE_LOADED, SCOPE_PASSIVE };
+/* It is to be here first; likewise, and it holds more there than a copy of it would. */
+enum data { DATA_AS_IT_IS, DATA_FETCHED, DATA_IN_PLACE };
+
+/* To which tree, by its names here. */
+enum belongs {
+	BELONGS_HERE,
+	BELONGS_UNKNOWN,   /* its row has no name: the journal may have it for another tree's */
+	BELONGS_ELSEWHERE, /* to another tree of the file system */
+	BELONGS_NOWHERE,   /* it is here, and no name of it is to come */
+};
+
+/* Why it is not dealt with; a later one of these takes the place of one before. */
+enum left {
+	LEFT_NOT,
+	/* it cannot be there, and comes again in each run, or what is in it would be forgotten;
+	 * what waits for a window removes it; or, in one, it is not to be touched (FATE_STAYS) */
+	LEFT_UNSAID,
+	LEFT_STAYS, /* on the old server alone */
+	LEFT_LATER, /* it is being changed: for the next run */
+};
+
+struct node {
+	struct migrate_binding handle;
+	uint64_t generation; /* of its row; 0: it has none */
+	unsigned flags;	     /* enum journal_flags */
+	enum scope scope;
+	bool active;   /* it is to be dealt with */
+	bool made;     /* was not there at the switch */
+	bool compared; /* a directory whose names are looked at */
+	/* what is here now says that it was not, or that it had one of its places; no row does */
+	bool made_guessed, guessed;
+	/* the new server */
+	enum here here;
+	int unseen; /* why it cannot be looked at, and is not known to be gone: -errno; or 0 */
+	enum belongs belongs;
+	struct stat st;
+	GPtrArray *wanted;     /* of struct place: its names in compared directories */
+	GHashTable *names;     /* of a compared directory: name -> active node or NULL */
+	GHashTable *not_there; /* names that it had not at the switch: tree_was_named(); or NULL */
+	/* the old server */
+	struct carried_object carried;
+	bool was_carried; /* and is there since, as far as is known */
+	bool looked;
+	bool strayed;	   /* somebody gave it a name there that it never had here */
+	bool theirs;	   /* not changed here, and somebody else changed its data there */
+	bool their_rights; /* likewise, maybe rights: in later runs it is not as we left it */
+	enum there there;
+	uint64_t fileid;     /* that its stub says it has there, or 0 */
+	struct stat old;     /* as planned, or as our last step left it */
+	struct stat *staged; /* in OLD_STAGE, or NULL */
+	int64_t version; /* by which its stub knows it: its ctime before we did anything to it */
+	char *last_path; /* where it was looked for */
+	struct node *last_dir;
+	struct node *seen_in; /* of a directory: where a scan of the journal saw it */
+	GPtrArray *at;	      /* of struct place; those in directories that are compared, or one */
+	GHashTable *listed;   /* of a directory: its names there (old_list), or NULL */
+	/* what is to be done: enum todo */
+	unsigned todo, depth;
+	enum data data;
+	enum left left;
+	const char *why; /* it stays; or in what a comparison says that it differs; or NULL */
+	const char *conflict;
+	/* what was done */
+	bool moved;   /* since it was planned */
+	bool entered; /* a directory: names came or went since */
+	bool former;  /* what it replaced there is in OLD_STAGE still */
+	bool noted;   /* all */
+	/* What carry.c noted before it did anything, and what it was until then: put back where
+	 * nothing was begun. */
+	bool intended, begun, was_touching, was_theirs;
+	GHashTable *had; /* carried.given */
+	bool unsettled;	 /* a directory: something in it is left, so it is compared again */
+};
+
+struct problem {
+	char *path, *text;
+	unsigned todo; /* of tree->planned */
+};
+
+/* listing.c's: the names of the report of losses that were given up.  The report grows at its end
+ * while it is used. */
+struct given_up {
+	GHashTable *paths, *names; /* sets: the paths, and the last component of each; or NULL */
+	struct stat st;		   /* of the report, as far as it was read: st_size */
+};
+
+/* rows.c's: what waits for windows. */
+struct deferred {
+	FILE *handles;	  /* struct migrate_binding of all that waits; NULL: nothing does */
+	uint64_t waiting; /* so many of them are not in a window yet */
+	GHashTable *dirs; /* where things were made: a handle -> what became of it */
+	/* handles of objects here that have a conflict -> its text: they come again */
+	GHashTable *told;
+	GHashTable *fates;   /* fileids of what the first plan knew there -> enum fate */
+	bool looked, missed; /* rows_spare(): something was not found there, by now */
+	bool left;	     /* something is, so that the generations are not noted */
+};
+
+struct tree {
+	const struct volume_config *config;
+	struct journal_reader *journal;
+	struct carried *carried;
+	struct old *old;
+	int root_fd;
+	unsigned told; /* TOLD_* of the volume */
+	struct node *root;
+	const bool *stop; /* when it becomes true, looking ends; NULL: it does not */
+	bool unread;	  /* a directory here could not be read: names are not known */
+	bool serving;	  /* clients go on here: what is moved there has to be whole here */
+	/* Waits until the journal has all that was done here; NULL: nothing is done meanwhile. */
+	bool (*settle)(struct journal_reader *journal, GError **error);
+	int64_t switched;   /* by the old server's clock, ns */
+	int64_t root_ctime; /* there, as the last run or plan left it; 0: there was none; -1:
+			     * somebody else has changed it since */
+	bool root_given;    /* its attributes were given by this run, or were the same */
+	bool killed;	    /* the last run did not end: what it did to the root moved its ctime */
+	struct given_up given_up;
+	GHashTable *nodes;    /* by handle */
+	GHashTable *inodes;   /* active nodes that are here, by inode number */
+	GHashTable *fileids;  /* nodes that are there, by fileid */
+	GHashTable *parted;   /* a set of fileids: listing_is_parted(); NULL: nobody asked */
+	GPtrArray *active;    /* nodes, in order; those of the old server alone as well */
+	GPtrArray *conflicts; /* of struct problem */
+	GPtrArray *losses;    /* likewise */
+	GPtrArray *planned;   /* likewise: what is to be done, and why; NULL: nobody asks */
+	GPtrArray *all;	      /* every node, to be freed */
+	struct deferred deferred;
+	bool window;  /* what is loaded is one (rows.h) */
+	bool carries; /* and those before it were carried */
+};
+
+/* Takes nothing over. 0 and *tree, or NULL with *error. */
+struct tree *tree_open(const struct volume_config *config, struct journal_reader *journal,
+		       struct carried *carried, struct old *old, int64_t switched, GError **error);
+void tree_close(struct tree *tree);
+/* Forgets all nodes but for a new one of the root: for the next window. */
+void tree_empty(struct tree *tree);
+
+/* Whether it is to stop; then with error set, if that is not NULL. */
+bool tree_stops(const struct tree *tree, GError **error);
+
+/* The node of a handle, with what is known of it; made where there is none. */
+struct node *tree_node(struct tree *tree, const struct migrate_binding *handle);
+/* It is to be dealt with. */
+void tree_activate(struct tree *tree, struct node *node);
+/* One that only the old server has: its handle is its fileid there, of type 0. */
+struct node *tree_node_there(struct tree *tree, struct node *dir, const char *name,
+			     uint64_t fileid);
+/* Whether the name is the node's on the new server now. */
+bool tree_is_named(const struct tree *tree, const struct node *node, const struct place *place);
+/* Opens an object on the new server.  A descriptor or -errno. */
+int tree_open_node(const struct tree *tree, const struct node *node, int flags);
+
+/* FALSE: it has none, as far as is known.  Clear *stub afterwards whatever was returned. */
+bool tree_load_stub(const struct tree *tree, const struct node *node, struct migrate_stub *stub);
+
+/* What is known of what the node's object has on the old server: for attrs_give() to it, or, new,
+ * to one that takes its place.  Points into the node. */
+void tree_base(const struct tree *tree, const struct node *node, bool new_one,
+	       struct attrs_base *base);
+
+/* What clients have changed until now is durable on the new server, if there is anything to be
+ * dealt with.  0 or -errno. */
+int tree_sync(const struct tree *tree);
+
+/* It has this name now, and no row says that it had it not at the switch. */
+void tree_guess(struct node *node, struct node *dir, const char *name);
+bool tree_is_gone(const struct node *node);
+
+static inline bool tree_is_dir(const struct node *node)
+{
+	return S_ISDIR(node->here ? node->st.st_mode : node->old.st_mode);
+}
+
+/* On the old server. */
+static inline bool tree_has_one_name(const struct node *node)
+{
+	return S_ISDIR(node->old.st_mode) || node->old.st_nlink == 1;
+}
+
+/* The one that it is in, or is to be in; NULL: none. */
+static inline const struct node *tree_directory(const struct node *node)
+{
+	const GPtrArray *places = node->at->len ? node->at : node->wanted;
+
+	return places->len ? ((const struct place *)places->pdata[0])->dir : NULL;
+}
+
+void place_add(GPtrArray *places, struct node *dir, const char *name);
+/* Its index, or -1. */
+int place_find(const GPtrArray *places, const struct node *dir, const char *name);
+/* Whether the name is to go: in a directory that was compared, or is gone, or in OLD_STAGE. */
+static inline bool tree_drops(const struct node *node, const struct place *place)
+{
+	return place_find(node->wanted, place->dir, place->name) < 0 &&
+	       (!place->dir || place->dir->compared);
+}
+
+bool tree_keeps_a_name(const struct node *node);
+
+/* Where it is on the old server now; NULL: nowhere.  g_free. */
+char *tree_path(const struct node *node);
+char *tree_place_path(const struct node *node, const struct place *place);
+/* Its name in OLD_STAGE: moved there, or new; g_free. */
+#define STAGE_PARKED  'p'
+#define STAGE_NEW     'n'
+#define STAGE_FORMER  'o' /* what was replaced */
+#define STAGE_DROPPED 'd' /* a name that goes, of what keeps another */
+char *tree_stage_name(const struct node *node, char kind);
+/* FALSE: it is none. */
+bool tree_stage_parse(const char *name, struct migrate_binding *handle);
+/* Whether it had a name at the switch that it has now. */
+bool tree_was_named(const struct node *node, const struct node *dir, const char *name);
+/*
+ * Its names at the switch may be another's: in a gap of the journal it, or a directory that it was
+ * in, may have been renamed, and neither a stub nor what was carried tells its fileid.  The rename
+ * of a directory shows in the one that it came to.
+ */
+bool tree_is_doubted(const struct node *node);
+/* The row knows no name of its object. */
+bool tree_is_unplaced(const struct journal_row *row);
+/* It, and all that it has, is to be compared. */
+void tree_doubt(struct node *node);
+
+/* One line for people: of the node, by the name that it has, or had. */
+void tree_conflict(struct tree *tree, struct node *node, const char *text);
+/* Its conflict, also where that is of an earlier window; NULL: none. */
+const char *tree_told(const struct tree *tree, const struct node *node);
+/* It could not be dealt with, for the reason ret (-errno), and is left for a later run: a line.  0;
+ * or ret, where the old server takes nothing at all. */
+int tree_leave(struct tree *tree, struct node *node, const char *what, int ret);
+/* The directories that it is in, or is to be in, are compared again. */
+void tree_unsettle(struct node *node);
+void tree_loss(struct tree *tree, const struct node *node, const char *text);
+/* node->todo is to be done: in tree->planned, if that is wanted. */
+void tree_plan(struct tree *tree, const struct node *node, const char *why);
+/* The list that is to be tree->planned. */
+GPtrArray *tree_problems_new(void);
+/* Its path on the new server, or the one on the old server; g_free. */
+char *tree_shown_path(const struct node *node);
+
+#endif

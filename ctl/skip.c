@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "ctl/ctl.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/base/text.h"
+
+#define COMMAND_MAX 64000 /* a bit less than migrate_control() takes */
+
+/* As the list of errors has it, whichever way it was copied from there. */
+static char *line_of_path(const char *path, bool directory)
+{
+	char *line = refused_line(path);
+	size_t len = strlen(line);
+
+	while (directory && len > 1 && line[len - 1] == '/')
+		line[--len] = '\0';
+	return line;
+}
+
+static char *skip_command(const struct ctl *ctl)
+{
+	g_autoptr(GPtrArray) lines = g_ptr_array_new_with_free_func(g_free);
+	g_autofree char *text = NULL;
+
+	for (char **path = ctl->arguments; *path; path++)
+		g_ptr_array_add(lines, line_of_path(*path, ctl->all || ctl->leave));
+	if (ctl->leave)
+		g_ptr_array_add(lines, g_strdup("leave"));
+	if (ctl->because)
+		g_ptr_array_add(lines, g_strconcat("because ", ctl->because, NULL));
+	ctl_add_filter(ctl, lines);
+	g_ptr_array_add(lines, NULL);
+	text = g_strjoinv("\n", (char **)lines->pdata);
+	return g_strconcat(ctl->all ? "skip all " : "skip names ", text, NULL);
+}
+
+static bool check_skip(const struct ctl *ctl)
+{
+	bool filtered = ctl->reason || ctl->below;
+
+	if (filtered == (*ctl->arguments != NULL))
+		return ctl_complain("skip: give the PATH of what is given up, as " PROGRAM
+				    " errors %s shows it; or --reason=TEXT, or --below=DIRECTORY",
+				    ctl->volume);
+	if (ctl->because && (strchr(ctl->because, '\n') || !*ctl->because))
+		return ctl_complain("skip: --because: write the reason in one line");
+	return ctl_check_filter(ctl, "skip");
+}
+
+static void print_skipped(const struct ctl *ctl, GKeyFile *reply)
+{
+	uint64_t names = ctl_number(reply, "skip", "names");
+	uint64_t directories = ctl_number(reply, "skip", "directories");
+
+	if (!names) {
+		printf("%s: nothing had to be given up: all names are here, or are gone there\n",
+		       ctl->volume);
+		return;
+	}
+	printf("%s: %" G_GUINT64_FORMAT " name%s given up, %" G_GUINT64_FORMAT
+	       " director%s filled; see migratectl report %s\n",
+	       ctl->volume, names, names == 1 ? "" : "s", directories,
+	       directories == 1 ? "y" : "ies", ctl->volume);
+	if (ctl->leave)
+		printf("%s: what the old server refused is not here any more, and is on the old "
+		       "server only: keep that until nobody needs it\n",
+		       ctl->volume);
+}
+
+enum ctl_exit ctl_skip(const struct ctl *ctl)
+{
+	g_autofree char *text = skip_command(ctl);
+	g_autoptr(GKeyFile) reply = NULL;
+	enum ctl_exit result;
+
+	if (!check_skip(ctl))
+		return CTL_USAGE;
+	if (strlen(text) > COMMAND_MAX) {
+		ctl_complain("skip: these are too many for one command: name those of one "
+			     "directory, or give up all that it has with --all");
+		return CTL_USAGE;
+	}
+	result = ctl_ask_once(ctl, text, &reply);
+	if (!result)
+		print_skipped(ctl, reply);
+	return result;
+}

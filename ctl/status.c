@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "ctl/ctl.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BAR_WIDTH 30
+
+static bool is_copy(const char *state)
+{
+	return !strcmp(state, "copying") || !strcmp(state, "copied");
+}
+
+static bool is_moving(const char *state)
+{
+	return !strcmp(state, "copying") || !strcmp(state, "migrating");
+}
+
+/* "2 d 4 h", "3 h 10 min", "5 min 10 s": no more than is known. */
+static char *span_text(uint64_t s)
+{
+	if (s >= 86400)
+		return g_strdup_printf("%d d %d h", (int)(s / 86400), (int)(s / 3600 % 24));
+	if (s >= 3600)
+		return g_strdup_printf("%d h %d min", (int)(s / 3600), (int)(s / 60 % 60));
+	if (s >= 60)
+		return g_strdup_printf("%d min %d s", (int)(s / 60), (int)(s % 60));
+	return g_strdup_printf("%d s", (int)s);
+}
+
+/* Where it is not known how sure it is. */
+static char *guess_text(GKeyFile *status, const char *reason)
+{
+	int64_t s = ctl_remaining(status);
+	g_autofree char *span = s < 0 ? NULL : span_text((uint64_t)s);
+
+	if (!span)
+		return g_strdup_printf("cannot be told yet: %s",
+				       *reason ? reason : "nothing moves");
+	return g_strdup_printf("%s at the rate of this moment; how sure that is, cannot be told "
+			       "yet: %s",
+			       span, reason);
+}
+
+static char *remaining_text(GKeyFile *status)
+{
+	g_autofree char *reason = ctl_text(status, "rest", "unknown");
+	g_autofree char *likely = span_text(ctl_number(status, "rest", "seconds"));
+	g_autofree char *low = span_text(ctl_number(status, "rest", "low"));
+	g_autofree char *high = span_text(ctl_number(status, "rest", "high"));
+	/* of the calendar's pauses it knows */
+	bool paused = g_key_file_has_group(status, "limits")
+			      ? ctl_yes(status, "limits", "pause-ordered")
+			      : ctl_yes(status, "now", "paused");
+	const char *when = paused				    ? ", once it is resumed"
+			   : !ctl_number(status, "now", "crawlers") ? ", once a crawler runs"
+								    : "";
+
+	if (*reason || !g_key_file_has_key(status, "rest", "seconds", NULL))
+		return guess_text(status, reason);
+	return g_strdup_printf("about %s (%s to %s)%s", likely, low, high, when);
+}
+
+/* "12 of 34 whole (35.3 %)"; without the part while the total may still grow. */
+static char *portion_text(GKeyFile *status, const char *what, bool bytes)
+{
+	g_autofree char *whole_key = g_strconcat(what, "-whole", NULL);
+	g_autofree char *found_key = g_strconcat(what, "-found", NULL);
+	uint64_t whole = ctl_number(status, "counters", whole_key);
+	uint64_t found = ctl_number(status, "counters", found_key);
+	g_autofree char *w =
+		bytes ? ctl_bytes(whole) : g_strdup_printf("%" G_GUINT64_FORMAT, whole);
+	g_autofree char *f =
+		bytes ? ctl_bytes(found) : g_strdup_printf("%" G_GUINT64_FORMAT, found);
+
+	if (!ctl_yes(status, "namespace", "complete"))
+		return g_strdup_printf("%s of at least %s whole", w, f);
+	/* Rounded down: 100 % is all. */
+	double promille = found ? 1000.0 * (double)whole / (double)found : 1000;
+	return g_strdup_printf("%s of %s whole (%.1f %%)", w, f, (double)(int64_t)promille / 10);
+}
+
+static void print_row(const char *label, const char *format, ...) G_GNUC_PRINTF(2, 3);
+static void print_row(const char *label, const char *format, ...)
+{
+	va_list args;
+
+	printf("%-12s", label);
+	va_start(args, format);
+	vprintf(format, args);
+	va_end(args);
+	putchar('\n');
+}
+
+static void print_source(GKeyFile *status)
+{
+	uint64_t away = ctl_number(status, "now", "source-away-seconds");
+	g_autofree char *source = ctl_text(status, "volume", "source");
+
+	if (away)
+		print_row("Source", "%s (away for %" G_GUINT64_FORMAT " s)", source, away);
+	else
+		print_row("Source", "%s", source);
+}
+
+/* "10 MiB/s (by throttle) and 200 requests/s at most" */
+static char *limits_text(GKeyFile *status, const char *group)
+{
+	const uint64_t bandwidth = ctl_number(status, group, "bandwidth");
+	const uint64_t requests = ctl_number(status, group, "requests");
+	const char *by = ctl_yes(status, group, "throttled") ? " (by throttle)" : "";
+	GString *text = g_string_new(NULL);
+
+	if (bandwidth) {
+		g_autofree char *bytes = ctl_bytes(bandwidth);
+
+		g_string_append_printf(text, "%s/s%s%s", bytes, by, requests ? " and " : "");
+	} else {
+		g_string_append_printf(text, "no bandwidth limit%s%s", by, requests ? ", " : "");
+	}
+	if (requests)
+		g_string_append_printf(text, "%" G_GUINT64_FORMAT " requests/s", requests);
+	if (bandwidth || requests)
+		g_string_append(text, " at most");
+	return g_string_free(text, FALSE);
+}
+
+/* What the calendar says, and for how long. */
+static void print_calendar(GKeyFile *status)
+{
+	g_autofree char *rule = ctl_text(status, "limits", "rule");
+	g_autoptr(GDateTime) until =
+		g_date_time_new_from_unix_local(ctl_number(status, "limits", "until"));
+	g_autofree char *when = until && ctl_number(status, "limits", "until")
+					? g_date_time_format(until, ", until %a %F %H:%M")
+					: g_strdup("");
+
+	if (g_key_file_has_group(status, "limits"))
+		print_row("Calendar", "%s%s", *rule ? rule : "no rule for now", when);
+}
+
+static void print_yield(GKeyFile *status)
+{
+	const uint64_t target = ctl_number(status, "yield", "target-ms");
+
+	if (target)
+		print_row("Yields",
+			  "answers take %" G_GUINT64_FORMAT
+			  " ms longer than at best (goal %" G_GUINT64_FORMAT
+			  " ms): %" G_GUINT64_FORMAT " background requests at a time",
+			  ctl_number(status, "yield", "delay-ms"), target,
+			  ctl_number(status, "yield", "window"));
+}
+
+static void print_server(GKeyFile *status)
+{
+	g_autofree char *host = ctl_text(status, "server", "host");
+	g_autofree char *rule = ctl_text(status, "server", "rule");
+	g_autofree char *limits = limits_text(status, "server");
+
+	if (g_key_file_has_group(status, "server"))
+		print_row("Old server",
+			  "%s: %s for all its volumes, of which %" G_GUINT64_FORMAT " wait%s%s",
+			  host, limits, ctl_number(status, "server", "waiting"),
+			  *rule ? "; calendar: " : "", rule);
+}
+
+static void print_activity(GKeyFile *status)
+{
+	uint64_t crawlers = ctl_number(status, "now", "crawlers");
+	const uint64_t put_off = ctl_number(status, "now", "put-off");
+	g_autofree char *later =
+		put_off ? g_strdup_printf("; \"later\" from the old server: %" G_GUINT64_FORMAT,
+					  put_off)
+			: g_strdup("");
+	g_autofree char *rate = ctl_bytes(ctl_number(status, "now", "bytes-per-second"));
+	g_autofree char *limits = limits_text(status, "now");
+
+	print_row("Rate", "%.0f files/s, %s/s",
+		  g_key_file_get_double(status, "now", "files-per-second", NULL), rate);
+	print_row("Background", "%s%s, %" G_GUINT64_FORMAT " crawler%s",
+		  ctl_yes(status, "now", "paused") ? "paused, " : "", limits, crawlers,
+		  crawlers == 1 ? "" : "s");
+	print_calendar(status);
+	print_server(status);
+	print_yield(status);
+	print_row("Waiting",
+		  "%" G_GUINT64_FORMAT " for clients, %" G_GUINT64_FORMAT " in the background%s",
+		  ctl_number(status, "now", "demand-waiting"),
+		  ctl_number(status, "now", "background-waiting"), later);
+}
+
+/* Of a copy that is made, or that was made before. */
+static void print_copy(const char *volume, GKeyFile *status, const char *state)
+{
+	g_autofree char *prior = ctl_text(status, "volume", "prior");
+	g_autofree char *fetched = ctl_bytes(ctl_number(status, "counters", "bytes-fetched"));
+	g_autofree char *space = ctl_bytes(ctl_number(status, "counters", "aside-bytes"));
+	const uint64_t same = ctl_number(status, "counters", "same");
+	const uint64_t corrected = ctl_number(status, "counters", "bytes-corrected");
+	const uint64_t aside = ctl_number(status, "counters", "aside");
+	const uint64_t found = ctl_number(status, "counters", "directories-found");
+	const uint64_t left = ctl_number(status, "counters", "unfilled-directories");
+
+	if (is_copy(state))
+		print_row(!strcmp(state, "copying") ? "This run" : "Last run",
+			  "%" G_GUINT64_FORMAT " objects the same, %s fetched", same, fetched);
+	else if (*prior)
+		print_row("Compared",
+			  "%" G_GUINT64_FORMAT " of %s%" G_GUINT64_FORMAT
+			  " directories, %" G_GUINT64_FORMAT " objects the same, %s fetched",
+			  found - MIN(left, found),
+			  ctl_yes(status, "namespace", "complete") ? "" : "at least ", found, same,
+			  fetched);
+	if (corrected) {
+		g_autofree char *bytes = ctl_bytes(corrected);
+
+		print_row("Corrected", "%s that the copy had wrong", bytes);
+	}
+	if (aside)
+		print_row("Set aside", "%" G_GUINT64_FORMAT " objects, %s; see migratectl aside %s",
+			  aside, space, volume);
+}
+
+static void print_state(GKeyFile *status, const char *state)
+{
+	g_autofree char *prior = ctl_text(status, "volume", "prior");
+
+	if (is_copy(state))
+		print_row("State", "%s; nothing is served", state);
+	else if (*prior && (is_moving(state) || !strcmp(state, "whole")))
+		print_row("State", "%s, %s", state,
+			  !strcmp(prior, "adopted") ? "with what another tool had copied"
+						    : "with a copy made before");
+	else
+		print_row("State", "%s", state);
+}
+
+static void print_errors(const char *volume, GKeyFile *status)
+{
+	const uint64_t errors = ctl_number(status, "counters", "errors");
+	const gint64 since = (gint64)ctl_number(status, "counters", "errors-since");
+	g_autoptr(GDateTime) time = since ? g_date_time_new_from_unix_local(since) : NULL;
+	g_autofree char *when =
+		time ? g_date_time_format(time, " (the first since %F %H:%M)") : NULL;
+
+	if (errors)
+		print_row("Errors", "%" G_GUINT64_FORMAT "%s; see migratectl errors %s", errors,
+			  when ? when : "", volume);
+	else
+		print_row("Errors", "none");
+}
+
+static void print_table(const char *volume, GKeyFile *status)
+{
+	g_autofree char *root = ctl_text(status, "volume", "root");
+	g_autofree char *state = ctl_text(status, "volume", "state");
+	const uint64_t losses = ctl_number(status, "counters", "losses");
+	const uint64_t names = ctl_number(status, "counters", "names-skipped");
+
+	print_row("Volume", "%s", volume);
+	print_row("Root", "%s", root);
+	if (ctl_yes(status, "volume", "root-replaced"))
+		print_row("",
+			  "(another directory than the retriever has open: systemctl restart "
+			  "migrate-retriever@%s)",
+			  volume);
+	print_source(status);
+	print_state(status, state);
+	if (!strcmp(state, "unattached") || !strcmp(state, "finished"))
+		return;
+	g_autofree char *directories = portion_text(status, "directories", false);
+	g_autofree char *files = portion_text(status, "files", false);
+	g_autofree char *bytes = portion_text(status, "bytes", true);
+	print_row("Directories", "%s, %" G_GUINT64_FORMAT " unfilled", directories,
+		  ctl_number(status, "counters", "unfilled-directories"));
+	print_row("Files", "%s", files);
+	print_row("Bytes", "%s", bytes);
+	if (!ctl_yes(status, "counters", "exact"))
+		print_row(
+			"",
+			"(counted since the retriever started; migratectl verify %s sets it right)",
+			volume);
+	print_copy(volume, status, state);
+	print_activity(status);
+	if (is_moving(state)) {
+		g_autofree char *time = remaining_text(status);
+
+		print_row("Remaining", "%s", time);
+	}
+	print_errors(volume, status);
+	if (names)
+		print_row("Given up", "%" G_GUINT64_FORMAT " names; see migratectl report %s",
+			  names, volume);
+	if (losses)
+		print_row("Not carried", "%" G_GUINT64_FORMAT "; see migratectl report %s", losses,
+			  volume);
+}
+
+static void print_journal(const struct ctl *ctl, GKeyFile *status, bool known)
+{
+	g_autofree char *text = known ? ctl_journal_text(status) : NULL;
+
+	/* else nobody says where it is, or it is not for who asks */
+	if (!ctl->socket && (known || geteuid() == 0))
+		print_row("Journal", "%s",
+			  known ? text : "none: going back needs one, see migrate-journal(8)");
+}
+
+static void print_guard(GKeyFile *status)
+{
+	g_autofree char *text = ctl_guard_text(status);
+
+	if (text)
+		print_row("Guard", "%s", text);
+}
+
+static void print_takeover(GKeyFile *status)
+{
+	g_autofree char *text = ctl_takeover_text(status);
+
+	if (text)
+		print_row("Takeover", "%s", text);
+}
+
+static void print_requests(GKeyFile *status)
+{
+	g_auto(GStrv) groups = g_key_file_get_groups(status, NULL);
+	unsigned n = 0;
+
+	for (unsigned i = 0; groups[i]; i++) {
+		g_autofree char *peer = ctl_text(status, groups[i], "peer");
+		g_autofree char *operation = ctl_text(status, groups[i], "operation");
+		g_autofree char *path = ctl_text(status, groups[i], "path");
+		g_autofree char *reason = ctl_text(status, groups[i], "waits-for");
+		uint64_t length = ctl_number(status, groups[i], "length");
+
+		/* a long list is cut at the end of what a reply holds */
+		if (!ctl_is_request(groups[i]) || !*reason)
+			continue;
+		if (n++ == 0)
+			printf("\nRequests without an answer, the oldest first:\n");
+		printf("%10.3f s  %s:%" G_GUINT64_FORMAT "  %s",
+		       (double)ctl_number(status, groups[i], "milliseconds") / 1000, peer,
+		       ctl_number(status, groups[i], "id"), operation);
+		if (length)
+			printf(" %" G_GUINT64_FORMAT "+%" G_GUINT64_FORMAT,
+			       ctl_number(status, groups[i], "offset"), length);
+		printf("%s%s, waits for %s\n", *path ? " of " : "", path, reason);
+	}
+	if (!n)
+		printf("\nNo request is without an answer.\n");
+}
+
+/* ---- watching -------------------------------------------------------------------------------- */
+
+static void draw_bar(GKeyFile *status, const char *what, bool bytes)
+{
+	g_autofree char *whole_key = g_strconcat(what, "-whole", NULL);
+	g_autofree char *found_key = g_strconcat(what, "-found", NULL);
+	g_autofree char *text = portion_text(status, what, bytes);
+	uint64_t whole = ctl_number(status, "counters", whole_key);
+	uint64_t found = ctl_number(status, "counters", found_key);
+	int full = found ? (int)(BAR_WIDTH * ((double)whole / (double)found)) : BAR_WIDTH;
+
+	full = CLAMP(full, 0, BAR_WIDTH);
+	printf("\033[K%-6s[", what);
+	for (int i = 0; i < BAR_WIDTH; i++)
+		putchar(i < full ? '#' : '-');
+	printf("] %s\n", text);
+}
+
+/* Draws over what was drawn before; returns the number of lines. */
+static int draw_status(const char *volume, GKeyFile *status, int before)
+{
+	g_autofree char *state = ctl_text(status, "volume", "state");
+	g_autofree char *rate = ctl_bytes(ctl_number(status, "now", "bytes-per-second"));
+	g_autofree char *time = remaining_text(status);
+
+	if (before)
+		printf("\033[%dA", before);
+	printf("\r\033[K%s: %s%s\n", volume, state,
+	       ctl_yes(status, "now", "paused") ? ", background paused" : "");
+	draw_bar(status, "files", false);
+	draw_bar(status, "bytes", true);
+	printf("\033[K%.0f files/s, %s/s, remaining: %s\n",
+	       g_key_file_get_double(status, "now", "files-per-second", NULL), rate, time);
+	printf("\033[K%" G_GUINT64_FORMAT " waiting for clients, %" G_GUINT64_FORMAT " errors\n",
+	       ctl_number(status, "now", "demand-waiting"),
+	       ctl_number(status, "counters", "errors"));
+	fflush(stdout);
+	return 5;
+}
+
+static void print_line(const char *volume, GKeyFile *status)
+{
+	g_autofree char *state = ctl_text(status, "volume", "state");
+	g_autofree char *files = portion_text(status, "files", false);
+	g_autofree char *bytes = portion_text(status, "bytes", true);
+	g_autofree char *time = remaining_text(status);
+
+	printf("%s: %s, files %s, bytes %s, remaining: %s\n", volume, state, files, bytes, time);
+	fflush(stdout);
+}
+
+static enum ctl_exit watch_volume(const struct ctl *ctl, struct ctl_link *link)
+{
+	int lines = 0;
+
+	for (;;) {
+		g_autoptr(GKeyFile) status = NULL;
+		enum ctl_exit result = ctl_ask(link, "status", false, &status);
+
+		if (result)
+			return result;
+		if (ctl->json)
+			ctl_print_json(ctl_json(status, false), false);
+		else if (isatty(STDOUT_FILENO))
+			lines = draw_status(ctl->volume, status, lines);
+		else
+			print_line(ctl->volume, status);
+		if (ctl_is_settled(status))
+			return CTL_OK;
+		g_usleep(G_USEC_PER_SEC);
+	}
+}
+
+enum ctl_exit ctl_status(const struct ctl *ctl)
+{
+	enum ctl_exit result;
+
+	if (ctl->many)
+		return ctl_overview(ctl);
+
+	struct ctl_link *link = ctl_link_open(ctl, ctl->volume, &result);
+	if (!link)
+		return result;
+	if (ctl->watch) {
+		result = watch_volume(ctl, link);
+	} else {
+		g_autoptr(GKeyFile) status = NULL;
+
+		result = ctl_ask(link, ctl->verbose ? "status verbose" : "status", false, &status);
+		bool journal = !result && ctl_journal_state(ctl, status);
+		if (!result)
+			ctl_guard_state(ctl, status);
+		if (!result)
+			ctl_takeover_state(ctl, status);
+		if (!result)
+			ctl_rollback_status(ctl, ctl->volume, status);
+		if (!result && ctl->json)
+			ctl_print_json(ctl_json(status, ctl->verbose), true);
+		else if (!result)
+			print_table(ctl->volume, status);
+		if (!result && !ctl->json)
+			print_journal(ctl, status, journal);
+		if (!result && !ctl->json)
+			print_guard(status);
+		if (!result && !ctl->json)
+			print_takeover(status);
+		if (!result && !ctl->json)
+			ctl_rollback_print_status(status);
+		if (!result && !ctl->json && ctl->verbose)
+			print_requests(status);
+	}
+	ctl_link_close(link);
+	return result;
+}

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The two walks that prove something: of what is here, and of both sides. */
+#include "ctl/ctl.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/base/text.h"
+#include "lib/report/manifest/entry.h"
+
+#define GROUP	 "proof"
+#define SCALE	 (CTL_SAMPLE_ALL / 100) /* of a percent */
+#define POLL_US	 (G_USEC_PER_SEC / 50)	/* at first */
+#define POLL_MAX (G_USEC_PER_SEC / 2)
+
+/* ---- what is here ---------------------------------------------------------------------------- */
+
+static enum ctl_exit verify_here(const struct ctl *ctl)
+{
+	g_autoptr(GKeyFile) reply = NULL;
+	enum ctl_exit result = ctl_ask_once(ctl, "verify", &reply);
+
+	if (result)
+		return result;
+	uint64_t objects = ctl_number(reply, "verify", "objects");
+	uint64_t unfinished = ctl_number(reply, "verify", "unfinished");
+	if (!unfinished) {
+		printf("%s: %" G_GUINT64_FORMAT " objects, all whole\n", ctl->volume, objects);
+		return CTL_OK;
+	}
+	g_autofree char *first = ctl_text(reply, "verify", "first-unfinished");
+	g_autofree char *shown = refused_line(first);
+	printf("%s: %" G_GUINT64_FORMAT " objects, %" G_GUINT64_FORMAT
+	       " of them unfinished; the first: %s\n",
+	       ctl->volume, objects, unfinished, shown);
+	return CTL_REFUSED;
+}
+
+/* ---- both sides: what was found -------------------------------------------------------------- */
+
+static uint64_t number(GKeyFile *reply, const char *key)
+{
+	return ctl_number(reply, GROUP, key);
+}
+
+static void print_finding(const struct ctl *ctl, GKeyFile *reply, const char *group)
+{
+	g_autofree char *path = ctl_text(reply, group, "path");
+	g_autofree char *text = ctl_text(reply, group, "text");
+	g_autofree char *kind = ctl_text(reply, group, "kind");
+	g_autofree char *remedy = ctl_text(reply, group, "remedy");
+	g_autofree char *shown_path = refused_line(*path ? path : ".");
+	g_autofree char *shown_text = refused_line(text);
+	g_auto(GStrv) parts = g_strsplit(remedy, "NAME", -1);
+	g_autofree char *todo = g_strjoinv(ctl->volume, parts);
+	g_autoptr(GDateTime) since =
+		g_date_time_new_from_unix_local(ctl_number(reply, group, "since"));
+	g_autofree char *when = since ? g_date_time_format(since, "%F %T") : g_strdup("?");
+
+	printf("%s: %s: %s", shown_path, kind, shown_text);
+	if (ctl_number(reply, group, "since"))
+		printf(" (since %s)", when);
+	printf(": %s\n", todo);
+}
+
+static void print_finding_json(GKeyFile *reply, const char *group, bool *begun)
+{
+	static const char *const texts[] = {"path", "kind", "text", "remedy"};
+	g_autoptr(JsonBuilder) builder = json_builder_new();
+
+	json_builder_begin_object(builder);
+	for (unsigned i = 0; i < G_N_ELEMENTS(texts); i++) {
+		g_autofree char *text = ctl_text(reply, group, texts[i]);
+
+		json_builder_set_member_name(builder, texts[i]);
+		json_builder_add_string_value(builder, text);
+	}
+	json_builder_set_member_name(builder, "since");
+	json_builder_add_int_value(builder, ctl_number(reply, group, "since"));
+	json_builder_end_object(builder);
+	fputs(*begun ? ",\n" : "\n", stdout);
+	*begun = true;
+	ctl_print_json(json_builder_get_root(builder), false);
+}
+
+static enum ctl_exit list_findings(const struct ctl *ctl, struct ctl_link *link, bool *begun)
+{
+	gint64 start = 0;
+
+	while (start >= 0) {
+		g_autofree char *command = g_strdup_printf("proof list %" G_GINT64_FORMAT, start);
+		g_autoptr(GKeyFile) reply = NULL;
+		enum ctl_exit result = ctl_ask(link, command, false, &reply);
+
+		if (result)
+			return result;
+		g_auto(GStrv) groups = g_key_file_get_groups(reply, NULL);
+		for (char **group = groups; *group; group++) {
+			if (!g_str_has_prefix(*group, "finding "))
+				continue;
+			if (ctl->json)
+				print_finding_json(reply, *group, begun);
+			else
+				print_finding(ctl, reply, *group);
+		}
+		start = g_key_file_get_int64(reply, "list", "next", NULL);
+	}
+	return CTL_OK;
+}
+
+/* ---- both sides: the summary ----------------------------------------------------------------- */
+
+/*
+ * How surely a sample of n files would have had one of those that differ, were they this fraction
+ * of all: 1 - (1 - CTL_FRACTION)^n.  (Drawing without putting back makes it surer still.)
+ */
+double ctl_confidence(uint64_t n)
+{
+	return 100 * -expm1((double)n * log1p(-CTL_FRACTION));
+}
+
+static void say_sample(GKeyFile *reply)
+{
+	double percent = (double)number(reply, "sample") / SCALE;
+	uint64_t n = number(reply, "files-read");
+
+	if (percent >= 100)
+		return;
+	printf("  sample              %g %% of the files, seed %" G_GUINT64_FORMAT
+	       ": %" G_GUINT64_FORMAT " were read\n",
+	       percent, number(reply, "seed"), n);
+	printf("                      if %g %% of all files differed, it would have shown one "
+	       "with %.4g %%\n",
+	       CTL_FRACTION * 100, ctl_confidence(n));
+}
+
+static void say_statuses(GKeyFile *reply)
+{
+	for (unsigned i = 0; i < PROOF_STATUS_COUNT; i++) {
+		uint64_t n = number(reply, proof_status_name(i));
+
+		if (n)
+			printf("  %-20s%" G_GUINT64_FORMAT "\n", proof_status_name(i), n);
+	}
+}
+
+static void say(const struct ctl *ctl, GKeyFile *reply, const char *state)
+{
+	g_autofree char *bytes = ctl_bytes(number(reply, "bytes"));
+	g_autofree char *told_by = ctl_text(reply, GROUP, "told-by");
+	uint64_t cached = number(reply, "files-cached");
+
+	printf("%s: comparison %" G_GUINT64_FORMAT " %s: %" G_GUINT64_FORMAT
+	       " objects, %s compared, %" G_GUINT64_FORMAT " differences\n",
+	       ctl->volume, number(reply, "number"), state, number(reply, "objects"), bytes,
+	       number(reply, "findings"));
+	say_statuses(reply);
+	say_sample(reply);
+	printf("  clients' changes    told by %s\n",
+	       !strcmp(told_by, "journal") ? "the journal"
+					   : "times, as there is no journal: see migratectl(8)");
+	if (cached)
+		printf("  not past the cache  %" G_GUINT64_FORMAT
+		       " files: the file system refuses O_DIRECT\n",
+		       cached);
+}
+
+static enum ctl_exit conclude(const struct ctl *ctl, GKeyFile *reply, const char *state)
+{
+	g_autofree char *error = ctl_text(reply, GROUP, "error");
+
+	if (*error)
+		ctl_complain("verify: %s: %s", ctl->volume, error);
+	if (!strcmp(state, "stopped") || *error)
+		ctl_complain("verify: the next migratectl verify %s --content goes on where it was",
+			     ctl->volume);
+	return strcmp(state, "through") || number(reply, "findings") ? CTL_REFUSED : CTL_OK;
+}
+
+static enum ctl_exit show(const struct ctl *ctl, struct ctl_link *link, GKeyFile *reply)
+{
+	g_autofree char *state = ctl_text(reply, GROUP, "state");
+	enum ctl_exit result;
+	bool begun = false;
+
+	if (!strcmp(state, "none")) {
+		ctl_complain("verify: %s: both sides were not compared yet; begin with: " PROGRAM
+			     " verify %s --content",
+			     ctl->volume, ctl->volume);
+		return CTL_REFUSED;
+	}
+	if (ctl->json) {
+		g_autoptr(JsonNode) node = ctl_json(reply, false);
+		g_autofree char *head = json_to_string(node, false);
+
+		head[strlen(head) - 1] = 0; /* the object goes on */
+		printf("%s,\"findings\":[", head);
+	}
+	result = list_findings(ctl, link, &begun);
+	if (result)
+		return result;
+	if (ctl->json)
+		puts("]}");
+	else
+		say(ctl, reply, state);
+	return conclude(ctl, reply, state);
+}
+
+/* ---- both sides: a run ----------------------------------------------------------------------- */
+
+static void show_progress(const struct ctl *ctl, GKeyFile *reply)
+{
+	g_autofree char *bytes = ctl_bytes(number(reply, "bytes"));
+	g_autofree char *rate = ctl_bytes(number(reply, "bytes-per-second"));
+	gint64 left = g_key_file_get_int64(reply, GROUP, "remaining", NULL);
+
+	if (ctl->json || !isatty(STDERR_FILENO))
+		return;
+	fprintf(stderr,
+		"\r\033[K%s: %" G_GUINT64_FORMAT " objects, %s, %s/s, %" G_GUINT64_FORMAT
+		" differences",
+		ctl->volume, number(reply, "objects"), bytes, rate, number(reply, "findings"));
+	if (left >= 0)
+		fprintf(stderr, ", %" G_GINT64_FORMAT " s left", left);
+	fflush(stderr);
+}
+
+/* Until the run is over, whoever began it. */
+static enum ctl_exit follow(const struct ctl *ctl, struct ctl_link *link, GKeyFile **reply)
+{
+	for (gulong pause = POLL_US;; pause = MIN(2 * pause, POLL_MAX)) {
+		g_autofree char *state = ctl_text(*reply, GROUP, "state");
+		enum ctl_exit result;
+
+		if (strcmp(state, "running") && strcmp(state, "stopping"))
+			break;
+		show_progress(ctl, *reply);
+		g_usleep(pause);
+		g_clear_pointer(reply, g_key_file_unref);
+		result = ctl_ask(link, GROUP, false, reply);
+		if (result)
+			return result;
+	}
+	if (!ctl->json && isatty(STDERR_FILENO))
+		fputs("\r\033[K", stderr);
+	return CTL_OK;
+}
+
+bool ctl_parse_sample(const char *command, const char *text, unsigned *sample)
+{
+	char *end;
+	double percent = g_ascii_strtod(text, &end);
+
+	if (end == text || (strcmp(end, "%") != 0 && *end) || !(percent > 0) || percent > 100)
+		return ctl_complain("%s: --sample: \"%s\" is no percentage; write for example 1%%",
+				    command, text);
+	*sample = (unsigned)MAX(1, lround(percent * SCALE));
+	return true;
+}
+
+static char *command_of(const struct ctl *ctl)
+{
+	unsigned sample = 100 * SCALE;
+	guint64 seed = 0;
+
+	if (ctl->sample && !ctl_parse_sample("verify", ctl->sample, &sample))
+		return NULL;
+	if (ctl->seed && !g_ascii_string_to_unsigned(ctl->seed, 10, 0, G_MAXUINT64, &seed, NULL)) {
+		ctl_complain("verify: --seed: \"%s\" is no number; write for example 1", ctl->seed);
+		return NULL;
+	}
+	if (ctl->list)
+		return g_strdup(GROUP);
+	if (ctl->stop)
+		return g_strdup("proof stop");
+	return ctl->seed ? g_strdup_printf("proof begin %u %" G_GUINT64_FORMAT, sample, seed)
+			 : g_strdup_printf("proof begin %u", sample);
+}
+
+static enum ctl_exit verify_both(const struct ctl *ctl)
+{
+	g_autofree char *command = command_of(ctl);
+	g_autoptr(GKeyFile) reply = NULL;
+	enum ctl_exit result = CTL_USAGE;
+	struct ctl_link *link = command ? ctl_link_open(ctl, ctl->volume, &result) : NULL;
+
+	if (!link)
+		return result;
+	result = ctl_ask(link, command, false, &reply);
+	if (!result && ctl->stop) {
+		g_autofree char *state = NULL;
+
+		result = follow(ctl, link, &reply);
+		state = result ? NULL : ctl_text(reply, GROUP, "state");
+		if (!result && !ctl->json)
+			printf("%s: %s\n", ctl->volume,
+			       strcmp(state, "stopped") ? "no comparison is under way"
+							: "the comparison is stopped");
+	} else {
+		if (!result && !ctl->list)
+			result = follow(ctl, link, &reply);
+		if (!result)
+			result = show(ctl, link, reply);
+	}
+	ctl_link_close(link);
+	return result;
+}
+
+enum ctl_exit ctl_verify(const struct ctl *ctl)
+{
+	if (ctl->content)
+		return verify_both(ctl);
+	if (!ctl->sample && !ctl->seed && !ctl->stop && !ctl->list && !ctl->json)
+		return verify_here(ctl);
+	ctl_complain("verify: --sample, --seed, --stop, --list and --json are of --content");
+	return CTL_USAGE;
+}
+
+/* ---- what was found is made right ------------------------------------------------------------ */
+
+enum ctl_exit ctl_mend(const struct ctl *ctl, const char *path)
+{
+	g_autofree char *command = g_strconcat("mend ", path, NULL), *shown = refused_line(path);
+	g_autofree char *text = NULL;
+	g_autoptr(GKeyFile) reply = NULL;
+	enum ctl_exit result = ctl_ask_once(ctl, command, &reply);
+
+	if (result) {
+		ctl_complain("retry: %s is left as it is", shown);
+		return result;
+	}
+	text = ctl_text(reply, "mend", "text");
+	printf("%s: %s\n", shown, text);
+	return CTL_OK;
+}

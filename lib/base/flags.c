@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "lib/base/flags.h"
+
+#include <fcntl.h>
+#include <glib.h>
+#include <linux/stat.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#ifndef STATX_ATTR_VERITY
+#define STATX_ATTR_VERITY 0x00100000
+#endif
+
+#define BEFORE " on the new server before all of it was here: "
+
+static const struct {
+	uint64_t flag;
+	const char *word, *reason;
+} flags[] = {
+	{STATX_ATTR_IMMUTABLE, "immutable (chattr +i)",
+	 "it was made immutable" BEFORE "chattr -i, then retry; set it again when it is whole"},
+	{STATX_ATTR_APPEND, "append-only (chattr +a)",
+	 "it was made append-only" BEFORE "chattr -a, then retry; set it again when it is whole"},
+	{STATX_ATTR_VERITY, "sealed (fs-verity)",
+	 "fs-verity was enabled for it" BEFORE
+	 "that cannot be taken back: remove it, and copy it from the old server"},
+};
+
+/* The place in flags, or one behind them. */
+static size_t find(int dir_fd, const char *name)
+{
+	struct statx stx;
+	size_t i = 0;
+
+	if (statx(dir_fd, name, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW, 0, &stx) < 0)
+		return G_N_ELEMENTS(flags);
+	while (i < G_N_ELEMENTS(flags) && !(stx.stx_attributes & flags[i].flag))
+		i++;
+	return i;
+}
+
+const char *flags_word(int dir_fd, const char *name)
+{
+	size_t i = find(dir_fd, name);
+
+	return i < G_N_ELEMENTS(flags) ? flags[i].word : NULL;
+}
+
+const char *flags_reason(int fd)
+{
+	size_t i = find(fd, "");
+
+	return i < G_N_ELEMENTS(flags) ? flags[i].reason : NULL;
+}

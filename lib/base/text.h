@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Names on the old server that nothing can have here, as they are shown: one line of printable
+ * UTF-8, with backslashes and everything else as \ooo, halves of surrogate pairs as \u and four
+ * digits.  It is cut after REFUSED_TEXT_MAX bytes, and ends in a checksum then, so that no two are
+ * shown alike; "" is two quotation marks.  g_free.
+ */
+#ifndef LIB_BASE_TEXT_H
+#define LIB_BASE_TEXT_H
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define REFUSED_TEXT_MAX 1600
+
+char *refused_text(const void *bytes, size_t len);
+char *refused_text_utf16(const uint8_t *bytes, size_t len);
+
+/* Anything, as one line of output: what is not printable as \ooo, backslashes as they are.  g_free.
+ */
+char *refused_line(const char *text);
+
+/* Why, and what to do. */
+#define REFUSED_GIVE_UP "; or give it up: migratectl skip"
+#define REFUSED_NAME                                                                               \
+	"no file here can have this name: rename it on the old server, then retry" REFUSED_GIVE_UP
+#define REFUSED_LONG                                                                               \
+	"a name can have 255 bytes here, and this one has more: make it shorter on the old "       \
+	"server, then retry" REFUSED_GIVE_UP
+#define REFUSED_CHARACTERS                                                                         \
+	"no file can be asked for by SMB whose name has one of \\ : * ? \" < > | or a control "    \
+	"character: rename it on the old server itself or over NFS, then retry" REFUSED_GIVE_UP
+#define REFUSED_REFERRAL                                                                           \
+	"another server has it (a referral of NFS version 4): make a volume of its own for that, " \
+	"then give it up here: migratectl skip"
+#define REFUSED_UNICODE                                                                            \
+	"the name is no text (half a pair of UTF-16): rename it on the old server, then "          \
+	"retry" REFUSED_GIVE_UP
+
+/* Not of a name alone: as it is; with bytes as \ooo where it is not UTF-8.  g_free. */
+char *refused_utf8(const char *text);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What the retriever notes of files when they become whole: .migrate/fills, which has 16 bytes for
+ * each inode number, the inode's ctime and the old server's fileid.  As long as an inode has that
+ * ctime nobody has changed its bytes since, and before that no client had: who asks what was
+ * changed while nobody watched need not read it.
+ *
+ * It says only what is so, or nothing.  A note that is lost, after a power cut say, costs whoever
+ * asks a look at both files.  One that is there before the record's end is durable is of a ctime
+ * that the inode does not have after the power cut.
+ *
+ * What cannot be told: a client that changes bytes and sets their time back in the tick of the
+ * file system's clock (4 ms) in which the file became whole.
+ */
+#ifndef LIB_REPORT_FILL_NOTES_H
+#define LIB_REPORT_FILL_NOTES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#define FILL_NOTES_FILE "fills"
+
+/* Its record is dropped, just now, and its mtime had been set (ns).  Does nothing where that
+ * cannot be noted, or somebody has changed it since. */
+void fill_notes_add(int private_fd, int fd, uint64_t fileid, int64_t mtime);
+/* Whether st, of an object in the tree of root_fd, is as it was noted of that fileid. */
+bool fill_notes_has(int root_fd, const struct stat *st, uint64_t fileid);
+
+#endif

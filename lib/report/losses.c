@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "lib/report/losses.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define KNOWN_MAX 300000 /* about 10 MB */
+
+struct report {
+	GMutex lock;	   /* a leaf but for the file system */
+	int fd;		   /* the file, or -1 */
+	int dir_fd;	   /* not owned; -1: there is no volume */
+	GHashTable *known; /* hashes of lines */
+	uint64_t lines, names;
+	bool dirty;
+};
+
+static const char *const kind_names[REPORT_KINDS] = {"acl",  "xattr", "source", "owner", "mode",
+						     "time", "link",  "name",	"volume"};
+
+const char *report_kind_name(enum report_kind kind)
+{
+	return kind_names[kind];
+}
+
+char *report_escape(const char *text)
+{
+	char high[129] = ""; /* bytes beyond ASCII, which are left alone */
+
+	if (g_utf8_validate(text, -1, NULL)) {
+		for (unsigned i = 0; i < 128; i++)
+			high[i] = (char)(128 + i);
+		return g_strescape(text, high);
+	}
+	return g_strescape(text, NULL);
+}
+
+static gpointer hash(const char *line, size_t len)
+{
+	uint64_t h = UINT64_C(14695981039346656037);
+
+	for (size_t i = 0; i < len; i++)
+		h = (h ^ (uint8_t)line[i]) * UINT64_C(1099511628211);
+	return (gpointer)(uintptr_t)h;
+}
+
+/* Lock held.  Whether it is new. */
+static bool remember(struct report *report, const char *line, size_t len)
+{
+	if (g_hash_table_size(report->known) >= KNOWN_MAX)
+		g_hash_table_remove_all(report->known);
+	return g_hash_table_add(report->known, hash(line, len));
+}
+
+/* Lock held. */
+static void count(struct report *report, const char *line)
+{
+	if (!g_str_has_prefix(line, "volume\t"))
+		report->lines++;
+	if (g_str_has_prefix(line, "name\t"))
+		report->names++;
+}
+
+/* Lock held.  A crash may have cut the last line. */
+static void load(struct report *report)
+{
+	char *line = NULL;
+	size_t room = 0;
+	ssize_t len;
+	FILE *file;
+	int fd = openat(report->dir_fd, REPORT_FILE, O_RDONLY | O_CLOEXEC);
+
+	file = fd < 0 ? NULL : fdopen(fd, "r");
+	while (file && (len = getline(&line, &room, file)) > 0) {
+		if (line[len - 1] != '\n') {
+			report->dirty = write(report->fd, "\n", 1) == 1;
+			len++;
+		}
+		count(report, line);
+		remember(report, line, len - 1);
+	}
+	free(line);
+	if (file)
+		fclose(file);
+}
+
+/* Lock held. */
+static int open_file(struct report *report)
+{
+	if (report->fd >= 0)
+		return 0;
+	if (report->dir_fd < 0)
+		return -ENOENT;
+	report->fd = openat(report->dir_fd, REPORT_FILE, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC,
+			    0600);
+	return report->fd < 0 ? -errno : 0;
+}
+
+void report_set_directory(struct report *report, int private_fd)
+{
+	g_mutex_lock(&report->lock);
+	if (report->fd >= 0) {
+		fdatasync(report->fd);
+		close(report->fd);
+	}
+	report->fd = -1;
+	report->dir_fd = private_fd;
+	report->lines = report->names = 0;
+	report->dirty = false;
+	g_hash_table_remove_all(report->known);
+	if (private_fd >= 0 && faccessat(private_fd, REPORT_FILE, F_OK, 0) == 0 &&
+	    open_file(report) == 0)
+		load(report);
+	g_mutex_unlock(&report->lock);
+}
+
+struct report *report_new(int private_fd)
+{
+	struct report *report = g_new0(struct report, 1);
+
+	g_mutex_init(&report->lock);
+	report->fd = -1;
+	report->known = g_hash_table_new(g_direct_hash, g_direct_equal);
+	report_set_directory(report, private_fd);
+	return report;
+}
+
+void report_free(struct report *report)
+{
+	if (!report)
+		return;
+	report_set_directory(report, -1);
+	g_hash_table_destroy(report->known);
+	g_mutex_clear(&report->lock);
+	g_free(report);
+}
+
+/* Lock held.  Half a line is taken back. */
+static int append(struct report *report, const char *line, size_t len)
+{
+	int ret = open_file(report);
+	off_t before;
+	ssize_t n;
+
+	if (ret)
+		return ret;
+	before = lseek(report->fd, 0, SEEK_END);
+	n = write(report->fd, line, len);
+	if (n == (ssize_t)len)
+		return 0;
+	ret = n < 0 ? -errno : -ENOSPC;
+	if (n > 0 && ftruncate(report->fd, before) < 0)
+		ret = -errno;
+	return ret;
+}
+
+int report_add(struct report *report, enum report_kind kind, const char *path, const char *text)
+{
+	g_autofree char *p = report_escape(path), *t = report_escape(text);
+	g_autofree char *line = g_strdup_printf("%s\t%s\t%s\n", kind_names[kind], p, t);
+	size_t len = strlen(line);
+	int ret = 0;
+
+	g_mutex_lock(&report->lock);
+	if (remember(report, line, len - 1)) {
+		ret = append(report, line, len);
+		if (ret) {
+			g_hash_table_remove(report->known, hash(line, len - 1));
+		} else {
+			count(report, line);
+			report->dirty = true;
+		}
+	}
+	g_mutex_unlock(&report->lock);
+	return ret;
+}
+
+uint64_t report_count(struct report *report)
+{
+	uint64_t lines;
+
+	g_mutex_lock(&report->lock);
+	lines = report->lines;
+	g_mutex_unlock(&report->lock);
+	return lines;
+}
+
+uint64_t report_names(struct report *report)
+{
+	uint64_t names;
+
+	g_mutex_lock(&report->lock);
+	names = report->names;
+	g_mutex_unlock(&report->lock);
+	return names;
+}
+
+int report_sync(struct report *report)
+{
+	int fd = -1, ret = 0;
+
+	g_mutex_lock(&report->lock);
+	if (report->dirty) {
+		fd = fcntl(report->fd, F_DUPFD_CLOEXEC, 3);
+		ret = fd < 0 ? -errno : 0;
+	}
+	report->dirty = false;
+	g_mutex_unlock(&report->lock);
+	if (fd >= 0) {
+		ret = fdatasync(fd) < 0 ? -errno : 0;
+		close(fd);
+	}
+	if (ret) {
+		g_mutex_lock(&report->lock);
+		report->dirty = true;
+		g_mutex_unlock(&report->lock);
+	}
+	return ret;
+}
+
+static int copy(int from, int to)
+{
+	char room[65536];
+	ssize_t n;
+
+	while ((n = read(from, room, sizeof room)) > 0)
+		if (write(to, room, n) != n)
+			return -ENOSPC;
+	return n < 0 ? -errno : 0;
+}
+
+/* Head and lines into dir/new, then dir/name. */
+static int keep(int from, int dir, const char *name, const char *head)
+{
+	g_autofree char *new = g_strconcat(name, ".new", NULL);
+	int fd = openat(dir, new, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	int ret = fd < 0 ? -errno : 0;
+
+	if (!ret && write(fd, head, strlen(head)) != (ssize_t)strlen(head))
+		ret = -ENOSPC;
+	if (!ret && from >= 0)
+		ret = copy(from, fd);
+	if (!ret && fsync(fd) < 0)
+		ret = -errno;
+	if (fd >= 0)
+		close(fd);
+	if (!ret && renameat(dir, new, dir, name) < 0)
+		ret = -errno;
+	if (!ret && fsync(dir) < 0)
+		ret = -errno;
+	return ret;
+}
+
+int report_keep(struct report *report, const char *path, const char *head)
+{
+	g_autofree char *dir = g_path_get_dirname(path), *name = g_path_get_basename(path);
+	int to, from, ret;
+
+	if (g_mkdir_with_parents(dir, 0755) < 0)
+		return -errno;
+	to = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (to < 0)
+		return -errno;
+	g_mutex_lock(&report->lock);
+	from = openat(report->dir_fd, REPORT_FILE, O_RDONLY | O_CLOEXEC);
+	ret = from < 0 && errno != ENOENT ? -errno : keep(from, to, name, head);
+	g_mutex_unlock(&report->lock);
+	if (from >= 0)
+		close(from);
+	close(to);
+	return ret;
+}
+
+bool report_parse(const char *line, struct report_line *out)
+{
+	g_auto(GStrv) parts = g_strsplit(line, "\t", 3);
+
+	if (g_strv_length(parts) != 3)
+		return false;
+	for (unsigned kind = 0; kind < REPORT_KINDS; kind++) {
+		if (strcmp(parts[0], kind_names[kind]))
+			continue;
+		g_strchomp(parts[2]);
+		*out = (struct report_line){kind, g_strcompress(parts[1]), g_strcompress(parts[2])};
+		return true;
+	}
+	return false;
+}
+
+void report_line_clear(struct report_line *line)
+{
+	g_clear_pointer(&line->path, g_free);
+	g_clear_pointer(&line->text, g_free);
+}

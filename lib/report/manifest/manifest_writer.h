@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Writes a manifest (manifest.h).  One thread. */
+#ifndef LIB_REPORT_MANIFEST_MANIFEST_WRITER_H
+#define LIB_REPORT_MANIFEST_MANIFEST_WRITER_H
+
+#include "lib/report/manifest/manifest.h"
+#include "lib/report/manifest/sorter.h"
+
+/* A part of what is written: each entry, once it is. */
+typedef void (*manifest_entry_fn)(void *arg, const struct proof_entry *entry);
+
+/*
+ * Writes all that sorter has to fd: of lines of the same path the last one counts.  comments: lines
+ * for the head, each begins with "#" and has its newline.  count: of what was written.  Blocks for
+ * the disk; what was written is durable after.  FALSE with error set.
+ */
+gboolean manifest_write(int fd, const char *comments, struct proof_sorter *sorter,
+			manifest_entry_fn fn, void *arg, struct manifest_count *count,
+			GError **error);
+
+#endif

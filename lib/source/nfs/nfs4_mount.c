@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "lib/source/nfs/nfs4_mount.h"
+
+#include <errno.h>
+
+#include "lib/source/nfs/nfs4_holes.h"
+#include "lib/source/nfs/nfs4_owner.h"
+#include "lib/source/nfs/nfs4_proc.h"
+#include "lib/source/nfs/nfs_net.h"
+
+#define LEASE_MIN     10u
+#define LEASE_MAX     3600u
+#define LEASE_DEFAULT 90u
+#define READ_ROUND    65536u
+#define VOLATILE      (2u | 8u) /* FH4_VOLATILE_ANY, FH4_VOL_RENAME */
+
+/* One compound, made by put(), and its result. */
+static int call_compound(struct nfs_mounting *m, const struct xdr_out *args, const uint8_t *start,
+			 struct xdr_in *in, uint8_t **memory)
+{
+	return nfs_mounting_call(m, atomic_load(&m->server->nfs.port), NFS_PROGRAM, 4,
+				 nfs_number_of(NFSPROC4_COMPOUND), args, start, in, memory);
+}
+
+static int set_up(struct nfs_mounting *m, struct nfs4_session *session)
+{
+	uint8_t args[RPC_CALL_MAX], *memory = NULL;
+	struct xdr_in in = {0};
+	int ret = 0;
+
+	nfs4_reset(session);
+	while (ret == 0 && session->state < NFS4_READY) {
+		struct xdr_out out = {.p = args, .end = args + sizeof(args)};
+
+		nfs4_encode_setup(session, &out);
+		ret = call_compound(m, &out, args, &in, &memory);
+		/* Not knowing version 4 is an answer, too. */
+		if (ret == -EAGAIN || !nfs_is_away(ret))
+			ret = nfs4_decode_setup(session, ret, &in);
+		g_clear_pointer(&memory, g_free);
+	}
+	return ret;
+}
+
+/* A GETATTR, as one of the backend's: the attributes, and by its path the handle, of the root. */
+static int get_root(struct nfs_mounting *m, struct nfs4_session *session,
+		    struct backend_request *req)
+{
+	struct nfs_view *view = &m->server->view;
+	uint8_t args[RPC_CALL_MAX], *memory = NULL;
+	struct xdr_in in = {0};
+	int ret;
+
+	backend_prepare(req);
+	ret = nfs4_request_begin(view, req);
+	while (ret == 0) {
+		struct xdr_out out = {.p = args, .end = args + sizeof(args)};
+
+		nfs4_request_encode(view, session, 0, req, &out);
+		ret = call_compound(m, &out, args, &in, &memory);
+		if (ret == 0)
+			ret = nfs4_request_decode(view, session, 0, req, ret, &in);
+		g_clear_pointer(&memory, g_free);
+		if (ret == 0)
+			break;
+		ret = ret == NFS_CALL_AGAIN ? 0 : ret == NFS_CALL_RESET ? -EAGAIN : ret;
+	}
+	nfs4_request_end(req);
+	return ret;
+}
+
+/* What the server says of itself, asked of the root. */
+static int get_about(struct nfs_mounting *m, struct nfs4_session *session, struct nfs4_attrs *about)
+{
+	const struct nfs_view *view = &m->server->view;
+	uint8_t args[RPC_CALL_MAX], *memory = NULL;
+	struct xdr_out out = {.p = args, .end = args + sizeof(args)};
+	uint32_t mask[NFS4_MASK_WORDS] = {0}, status;
+	struct xdr_in in;
+	int ret;
+
+	nfs4_mask_add(mask, FATTR4_SUPPORTED_ATTRS);
+	nfs4_mask_add(mask, FATTR4_FH_EXPIRE_TYPE);
+	nfs4_mask_add(mask, FATTR4_FSID);
+	nfs4_mask_add(mask, FATTR4_UNIQUE_HANDLES);
+	nfs4_mask_add(mask, FATTR4_LEASE_TIME);
+	nfs4_mask_add(mask, FATTR4_MAXREAD);
+	if (view->minor >= 2)
+		nfs4_mask_add(mask, FATTR4_XATTR_SUPPORT);
+	nfs4_put_start(&out, session, 0, view->root.bytes, view->root.len, 1);
+	xdr_put_u32(&out, OP_GETATTR);
+	nfs4_put_mask(&out, mask);
+	ret = call_compound(m, &out, args, &in, &memory);
+	if (ret < 0)
+		return ret;
+	ret = nfs4_get_start(session, 0, false, ret, &in);
+	if (ret == 0)
+		ret = nfs4_get_op(&in, OP_GETATTR, &status);
+	if (ret == 0 && !nfs4_get_attrs(view, true, &in, about))
+		ret = -EBADMSG;
+	g_free(memory);
+	return ret > 0 ? -EAGAIN : ret;
+}
+
+/* Large pieces, aligned where they can be, that fit into a reply. */
+static uint32_t largest_read(const struct nfs4_session *session, const struct nfs4_attrs *about)
+{
+	uint64_t most =
+		nfs4_mask_has(about->there, FATTR4_MAXREAD) ? about->max_read : NFS_READ_MAX;
+
+	most = MIN(most, MIN(NFS_READ_MAX, session->max_reply - NFS4_REPLY_ROOM));
+	if (most > READ_ROUND)
+		most -= most % READ_ROUND;
+	return (uint32_t)MAX(most, 4096u);
+}
+
+static int take_about(struct nfs_mounting *m, const struct nfs4_session *session,
+		      const struct nfs4_attrs *about)
+{
+	struct nfs_server *server = m->server;
+	struct nfs_view *view = &server->view;
+	const char *lacks = nfs4_mask_lacks(about->supported);
+
+	if (lacks) {
+		m->last = lacks;
+		return -ENODATA;
+	}
+	atomic_store(&view->root_fs, about->fs);
+	view->vague_handles = !about->unique_handles || (about->expire_type & VOLATILE);
+	view->lease = CLAMP(about->lease ? about->lease : LEASE_DEFAULT, LEASE_MIN, LEASE_MAX);
+	nfs4_mask_wanted(view->attrs, about->supported);
+	view->max_read = server->max_read = largest_read(session, about);
+	view->max_entries = MIN(NFS_DIR_MAX, session->max_reply - NFS4_REPLY_ROOM);
+	if (view->minor >= 2 && !view->holes)
+		view->holes = nfs4_holes_new();
+	server->no_acl = server->url.no_acl ? "aclport=0 leaves them out"
+			 : !nfs4_mask_has(about->supported, FATTR4_ACL)
+				 ? "the old server does not tell them (NFS version 4)"
+				 : NULL;
+	server->no_xattrs = about->xattrs     ? NULL
+			    : view->minor < 2 ? "NFS versions 4.0 and 4.1 do not have them"
+					      : "the old server does not have them (NFS version "
+						"4.2)";
+	return 0;
+}
+
+static int find_root(struct nfs_mounting *m, uint32_t minor, struct source_attr *root)
+{
+	static char top[] = "";
+	struct nfs_server *server = m->server;
+	struct nfs_view *view = &server->view;
+	struct nfs4_session session = {.minor = minor};
+	struct backend_request req = {.op = BACKEND_GETATTR, .object.path = top};
+	struct nfs4_attrs about;
+	int ret;
+
+	view->v4 = true;
+	view->minor = minor;
+	view->path = server->url.path;
+	view->url = server->url.text;
+	view->sec = server->url.sec;
+	nfs4_mask_wanted(view->attrs, NULL);
+	ret = set_up(m, &session);
+	if (ret == 0 &&
+	    (session.max_reply < 2 * NFS4_REPLY_ROOM + 4096 || session.max_ops < NFS4_OPS_MIN))
+		ret = -EMSGSIZE;
+	view->max_ops = session.max_ops;
+	if (ret == 0)
+		ret = get_root(m, &session, &req);
+	if (ret < 0)
+		return ret;
+	view->root.len = req.handle_len;
+	memcpy(view->root.bytes, req.handle, req.handle_len);
+	ret = get_about(m, &session, &about);
+	if (ret == 0)
+		ret = take_about(m, &session, &about);
+	if (ret == 0) /* once more: by what it supports, and with owners */
+		ret = get_root(m, &session, &req);
+	*root = req.attr;
+	return ret == 0 && !S_ISDIR(root->mode) ? -ENOTDIR : ret;
+}
+
+int nfs4_find_root(struct nfs_mounting *m, unsigned minors, bool patient, struct source_attr *root)
+{
+	struct nfs_server *server = m->server;
+	int ret = -ENOTSUP;
+
+	server->nfs.version = 4;
+	server->nfs.fixed = true;
+	atomic_store(&server->nfs.port, server->url.nfs_port ? server->url.nfs_port : NFS_PORT);
+	m->last = "its NFS service, version 4";
+	if (!server->view.owners)
+		server->view.owners = nfs4_owners_new(server->url.text, NULL, NULL);
+	for (;;) {
+		for (uint32_t n = 3; n > 0 && ret == -ENOTSUP; n--)
+			if (minors & 1u << (n - 1))
+				ret = find_root(m, n - 1, root);
+		if (!nfs_is_away(ret) || !patient || !nfs_mounting_pause(m))
+			break;
+		ret = -ENOTSUP;
+	}
+	if (ret < 0)
+		server->view.v4 = false;
+	return ret;
+}
+
+gboolean nfs4_explain(const struct nfs_mounting *m, int status, GError **error)
+{
+	const struct nfs_url *url = &m->server->url;
+	const char *wants = atomic_load(&m->server->view.wants);
+
+	switch (-status) {
+	case EACCES:
+		if (!wants)
+			break;
+		return backend_set_error(error, -status, "%s: for %s the old server wants %s",
+					 url->text, url->path, wants);
+	case ENOENT:
+		return backend_set_error(
+			error, -status,
+			"%s: the old server's tree of NFS version 4 has no "
+			"directory %s; write the path as a client mounts it by "
+			"version 4 (below the export with fsid=0, if there is one)",
+			url->text, url->path);
+	case EREMOTE:
+	case EREMOTEIO:
+		if (!atomic_load(&m->server->view.referred))
+			break;
+		return backend_set_error(error, -status,
+					 "%s: the old server refers to another one for %s; write "
+					 "that one's URL",
+					 url->text, url->path);
+	case ENOTSUP:
+		return backend_set_error(error, -status,
+					 "%s: the old server does not speak NFS version %s; enable "
+					 "it over TCP there, or leave version= out",
+					 url->text,
+					 url->minors == 1 << 0	 ? "4.0"
+					 : url->minors == 1 << 1 ? "4.1"
+					 : url->minors == 1 << 2 ? "4.2"
+								 : "4");
+	case EMSGSIZE:
+		return backend_set_error(error, -status,
+					 "%s: the old server allows too little in a call by this "
+					 "version of NFS; use version=3 or version=4.0",
+					 url->text);
+	case ENODATA:
+		return backend_set_error(
+			error, -status,
+			"%s: the old server does not tell %s by NFS version 4; use "
+			"version 3, or another way to it",
+			url->text, m->last);
+	}
+	return nfs_mounting_explain(m, status, "and its firewall, or give nfsport=", error);
+}

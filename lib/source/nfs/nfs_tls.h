@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* RPC with TLS (RFC 9289), by GnuTLS: TLS 1.3, with the server's certificate checked. */
+#ifndef LIB_SOURCE_NFS_NFS_TLS_H
+#define LIB_SOURCE_NFS_NFS_TLS_H
+
+#include "lib/source/nfs/nfs_link.h"
+#include "lib/source/nfs/nfs_url.h"
+#include "lib/source/source.h"
+
+struct nfs_tls {
+	bool mutual;		      /* we show a certificate, too */
+	const char *host;	      /* whose the server's has to be: a name or an address */
+	char *ca, *certificate, *key; /* as in struct nfs_config */
+};
+
+/* url must outlive it; config may be NULL. */
+void nfs_tls_init(struct nfs_tls *tls, const struct nfs_url *url, const struct nfs_config *config);
+void nfs_tls_clear(struct nfs_tls *tls);
+
+/*
+ * The handshake, on a connection whose server said that it can begin.  Reads the files anew each
+ * time.  Waits as nfs_link_wait().  0; -EKEYREJECTED, and *why in words, g_free; or -errno.
+ */
+int nfs_tls_begin(const struct nfs_tls *tls, struct nfs_link *link, gint64 deadline, int cancel_fd,
+		  char **why);
+
+/* In words, why the server ended TLS: it may refuse our certificate after the handshake.  g_free.
+ */
+char *nfs_tls_ended(const struct nfs_tls *tls, const struct nfs_link *link);
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A connection: its thread, its worker, requests under way. */
+#ifndef LIB_SOURCE_SMB_SMB_CONN_H
+#define LIB_SOURCE_SMB_SMB_CONN_H
+
+#include <pthread.h>
+
+#include "lib/source/backend.h"
+#include "lib/source/smb/smb_pool.h"
+#include "lib/source/smb/smb_turns.h"
+#include "lib/source/smb/smb_url.h"
+#include "lib/source/smb/wire.h"
+#include "lib/source/suspects.h"
+
+struct smb_server {
+	struct smb_url url;
+	const struct smb_config *config; /* a copy */
+	struct backend_watch watch;
+	struct suspects suspects;
+	struct smb_pool *demand, *trial;
+	struct smb_turns turns;
+	atomic_bool lists_streams; /* of some object it did */
+	/* of the first connection, for open() */
+	pthread_mutex_t lock; /* after a pool's; guards what follows */
+	pthread_cond_t changed;
+	bool known;  /* root and max_read are */
+	char *final; /* why not, for ever */
+	char *last;  /* the last failure */
+	bool locks;  /* smb_failure_locks() of the final one */
+	struct wire_attr root;
+	uint32_t max_read;
+	int64_t clock; /* us: how far the server's was ahead then */
+};
+
+/* A connection of the pool, which connects at once, in SMB_TRIAL when there is something to try, a
+ * spare when it is wanted (smb_pool_want()).  FALSE: no thread to be had. */
+bool smb_conn_add(struct smb_pool *pool, struct smb_server *server, bool spare);
+/* Asks for what ended connections alone, or completes it with -EAGAIN if that would take long. */
+void smb_conn_try(struct smb_server *server, struct backend_request *req);
+/* All of the pool's: they stop, their workers end, what is under way or waits is completed with
+ * -ECANCELED.  Requests may still come, and are refused (smb_pool_submit()). */
+void smb_conns_end(struct smb_pool *pool, struct smb_server *server);
+void smb_conns_free(struct smb_pool *pool);
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What answers a job (job_*.c). */
+#ifndef LIB_SOURCE_SMB_WORKER_JOB_H
+#define LIB_SOURCE_SMB_WORKER_JOB_H
+
+#include "lib/source/smb/worker/worker.h"
+
+void do_getattr(struct job *job);
+void do_lookup(struct job *job);
+void do_readlink(struct job *job);
+void do_read(struct job *job);
+void do_readdir(struct job *job);
+void do_xattrs(struct job *job);
+/* Of migrate-smb-writer alone. */
+void do_change(struct job *job);
+
+/* Files and listings that nobody has used for a while are closed. */
+void read_expire(struct worker *worker, struct timeval now);
+void list_expire(struct worker *worker, struct timeval now);
+
+#endif

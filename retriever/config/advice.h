@@ -1,9 +1,0 @@
-/* SPDX-License-Identifier: GPL-3.0-or-later */
-#ifndef ADVICE_H
-#define ADVICE_H
-
-/* What can be done when a system call on this machine failed: the end of a message, which begins
- * with "; ", or "".  error: of errno, or negative.  Static.  Any thread. */
-const char *advice_for(int error);
-
-#endif

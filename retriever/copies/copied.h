@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Telling what was copied before from what the old server lists now.
+ *
+ * A copy that we make leaves a mark on each of its objects when it is whole and durable: the
+ * extended attribute security.migrate.copied with the fileid and the ctime that the old server's
+ * object had.  With size and mtime, which the object has itself, they name one version of it: a
+ * file that is rewritten with the same size and mtime has another ctime.  The mark takes no block
+ * of its own in inodes of 256 bytes, and goes when the object comes to its place after the switch.
+ *
+ * Layout, little-endian: u8 version (1; 2: unsettled), u64 fileid, i64 ctime in ns, then the
+ * inode's binding as in record.h (I9).  A damaged mark, and one that was copied to another inode,
+ * is none.
+ *
+ * Samba tells mtime for ctime.  Then the mark says of mtime and fileid only, and an object that has
+ * them is alike: its attributes may be others, and where content is to be compared it is.
+ *
+ * An object that was read while the old server could have changed it once more without another
+ * ctime (source/server_clock.h) gets its mark when it is made, and one that says so: it is no more
+ * than unsettled, and is made anew by the next run, or at the switch.
+ *
+ * Attributes may leave no room for the mark, or not beside the record: it goes before the record is
+ * stored, and comes after that is removed, if it can.  A directory without one gets its attributes
+ * anew, by the next run and at the switch; what is neither file nor directory is made anew.
+ *
+ * A tree that another tool made has no marks.  There a file is the same when size and mtime are,
+ * the mtime as fine as the tool kept it; a symbolic link when its text is; a device when its
+ * numbers are.
+ */
+#ifndef RETRIEVER_COPIES_COPIED_H
+#define RETRIEVER_COPIES_COPIED_H
+
+#include "retriever/objects/retriever.h"
+
+struct stat;
+
+#define XATTR_LISTED "security.migrate.listed" /* of a copy's directory (seen.h) */
+
+/* fd: not O_PATH.  0 or -errno. */
+int copied_mark(int fd, const struct source_attr *attr);
+/* Of a directory, which is compared without one. */
+int copied_mark_if_room(int fd, const struct source_attr *attr);
+/* The same for a name, which is not followed; 0, too, where there is no room for it. */
+int copied_mark_name(int dir_fd, const char *name, const struct source_attr *attr);
+/* It is whole: its mark, unless it got one when it was made. */
+int copied_mark_bound(int fd, const struct migrate_binding *binding, uint64_t fileid,
+		      int64_t ctime);
+/* 0, also where there is none, or -errno. */
+int copied_unmark(int fd);
+int copied_unmark_name(int dir_fd, const char *name);
+/* Whether fd has a mark: 1 and both filled, 0. */
+int copied_get(int fd, uint64_t *fileid, int64_t *ctime);
+
+enum copied {
+	COPIED_NOTHING,	   /* nothing is there */
+	COPIED_OTHER,	   /* something else, or another version, or not known */
+	COPIED_UNSETTLED,  /* this version by its times, which are not fine enough to say so */
+	COPIED_ALIKE,	   /* type, size and mtime are the same; its attributes may not be */
+	COPIED_SAME,	   /* this version, with its attributes */
+	COPIED_UNFINISHED, /* a stub of this version */
+};
+
+/*
+ * What name in dir_fd is beside what the old server lists.  adopted: another tool made it.  st: of
+ * it, unless it is COPIED_NOTHING.  A directory is COPIED_ALIKE, or COPIED_SAME with the mark of
+ * this ctime.  fd: NULL, or of a file that is at least COPIED_ALIKE *fd is one open for reading,
+ * which the caller closes; else -1.  Blocks for the disk.  -errno: it cannot be looked at.
+ */
+int copied_compare(int dir_fd, const char *name, const struct source_attr *attr, bool adopted,
+		   struct stat *st, int *fd);
+
+/* Whether a copy's mtime may be the listed one: tools keep seconds, milliseconds,
+ * microseconds or 100 ns, and file systems the nearest that they can. */
+bool copied_mtime_is(struct timespec here, int64_t there);
+/* The last part: here is the first or the last second that some file systems keep, and there is
+ * beyond it. */
+bool copied_mtime_is_nearest(struct timespec here, int64_t there);
+
+#endif

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "retriever/data/refind.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/source/gate.h"
+#include "retriever/data/listing.h"
+#include "retriever/data/source_root.h"
+#include "retriever/data/version.h"
+#include "retriever/objects/answers.h"
+#include "retriever/objects/jobs.h"
+#include "retriever/objects/source_path.h"
+#include "retriever/objects/waiters.h"
+
+#define ATTEMPTS_MAX 3
+
+#define LISTED 1 /* its directory has to be listed */
+
+struct found {
+	struct source_object source; /* LISTED: the directory's */
+	struct source_attr attr;
+	bool replaced; /* another file has its path */
+	bool demand;   /* a client waits */
+};
+
+static enum backend_priority priority_of(const struct found *found)
+{
+	return found->demand ? BACKEND_DEMAND : BACKEND_READAHEAD;
+}
+
+/* One LOOKUP, waited for. */
+static int look(struct retriever *retriever, struct found *at, const char *name)
+{
+	struct backend_request req = {
+		.op = BACKEND_LOOKUP, .priority = priority_of(at), .hurried = true};
+	g_autofree char *path = NULL;
+	int ret;
+
+	req.object = at->source;
+	req.name = name;
+	ret = gate_call(retriever->gate, &req);
+	if (ret) /* another one's name is not this one's */
+		return ret == -ENOTUNIQ ? -ENOENT : ret;
+	if (at->source.path)
+		path = *at->source.path ? g_strconcat(at->source.path, "/", name, NULL)
+					: g_strdup(name);
+	g_free(at->source.path);
+	at->source.path = g_steal_pointer(&path);
+	at->source.handle_len = req.handle_len;
+	memcpy(at->source.handle, req.handle, req.handle_len);
+	at->attr = req.attr;
+	return 0;
+}
+
+/* The root, of which the old server knows.  -ESTALE: it does and does not, again and again. */
+static int begin(struct retriever *retriever, struct found *at)
+{
+	struct backend_request req = {
+		.op = BACKEND_GETATTR, .priority = priority_of(at), .hurried = true};
+	int ret = -ESTALE;
+
+	for (unsigned i = 0; ret == -ESTALE && i < ATTEMPTS_MAX; i++) {
+		source_object_clear(&at->source);
+		source_root_get(retriever, &at->source, &at->attr);
+		req.object = at->source;
+		ret = gate_call(retriever->gate, &req);
+		if (ret == -ESTALE && source_root_renew(retriever, &at->source) < 0)
+			ret = -ECANCELED;
+	}
+	return ret;
+}
+
+static int walk(struct retriever *retriever, const char *path, struct found *at)
+{
+	g_auto(GStrv) names = g_strsplit(path, "/", -1);
+	int ret = begin(retriever, at);
+
+	for (char **name = names; *name && !ret; name++)
+		if (**name)
+			ret = look(retriever, at, *name);
+	return ret;
+}
+
+/*
+ * Whether it may be the file (version.h).  The number alone says nothing: file systems give the
+ * numbers of removed files to new ones.
+ */
+static bool is_like(struct object *object, const struct source_attr *attr)
+{
+	const struct migrate_record *rec = &object->record;
+	bool same;
+
+	if (is_directory(object))
+		return S_ISDIR(attr->mode);
+	g_mutex_lock(&object->lock);
+	same = attr->size == rec->size && attr->mtime == rec->mtime;
+	g_mutex_unlock(&object->lock);
+	return S_ISREG(attr->mode) && same;
+}
+
+/* 0, LISTED or -errno. */
+static int find(struct object *object, struct found *found)
+{
+	g_autofree char *path = source_path_of(object), *name = NULL, *parent = NULL;
+	int ret = -ENOENT;
+
+	if (path)
+		ret = walk(object->retriever, path, found);
+	if (ret == 0 && is_like(object, &found->attr))
+		return 0;
+	if (is_directory(object) || (ret && ret != -ENOENT))
+		return ret ? ret : -ESTALE;
+	found->replaced = ret == 0 && S_ISREG(found->attr.mode);
+	source_object_clear(&found->source);
+	parent = source_path_of_parent(object, &name);
+	ret = parent ? walk(object->retriever, parent, found) : -ENOENT;
+	return ret ? ret : LISTED;
+}
+
+/* What the listing of its directory said. */
+static int find_listed(struct object *object, struct found *found, int status, const char *name)
+{
+	int ret = status ? status : look(object->retriever, found, name);
+
+	return !ret && !is_like(object, &found->attr) ? -ESTALE : ret;
+}
+
+static int adopt_directory(struct object *object, const struct found *found)
+{
+	struct migrate_record *rec = &object->record;
+	int ret = 0;
+
+	g_mutex_lock(&object->lock);
+	if (!object->normal) {
+		if (found->source.handle_len) {
+			rec->flags = (rec->flags & ~MIGRATE_REC_HANDLE_DIFF) | MIGRATE_REC_HANDLE;
+			rec->handle_len = found->source.handle_len;
+			memcpy(rec->handle, found->source.handle, rec->handle_len);
+		}
+		rec->fileid = found->attr.fileid;
+		ret = object_store(object);
+	}
+	g_mutex_unlock(&object->lock);
+	return ret;
+}
+
+static int adopt(struct object *object, const struct found *found, enum version_trust trust,
+		 const char **reason)
+{
+	*reason = "the directory's stub record could not be written";
+	return is_directory(object)
+		       ? adopt_directory(object, found)
+		       : version_take(object, &found->source, &found->attr, trust, reason);
+}
+
+/* Not found: why. */
+static int look_status(int ret, const struct found *found, const char **reason)
+{
+	if (ret == -ELOOP) {
+		*reason = "the old server's listing of the directory does not end";
+		return -EREMOTEIO;
+	}
+	if (ret != -ESTALE && ret != -ENOENT && ret != -ENOTDIR) {
+		*reason = "the object could not be looked for on the old server";
+		return ret;
+	}
+	*reason = found->replaced ? VERSION_REPLACED : VERSION_GONE;
+	return -ESTALE;
+}
+
+/* ---- for the administrator ---- */
+
+struct answer {
+	struct answers *all;
+	struct refind_place *place;
+};
+
+static void answered(void *arg, int status, const char *name)
+{
+	struct answer *answer = arg;
+
+	answer->place->status = status;
+	answer->place->name = g_strdup(name);
+	answers_take(answer->all, 0);
+}
+
+void refind_list(struct retriever *retriever, struct refind_place *const *places, guint n)
+{
+	g_autofree struct listing_wanted *wanted = g_new(struct listing_wanted, n);
+	g_autofree struct answer *answers = g_new(struct answer, n);
+	struct answers all;
+
+	answers_init(&all, n);
+	for (guint i = 0; i < n; i++) {
+		answers[i] = (struct answer){.all = &all, .place = places[i]};
+		wanted[i] = (struct listing_wanted){.directory = &places[i]->directory,
+						    .fileid = places[i]->fileid,
+						    .found = answered,
+						    .arg = &answers[i]};
+	}
+	listing_find(retriever, wanted, n, true);
+	answers_wait(&all);
+}
+
+void refind_place_clear(struct refind_place *place)
+{
+	source_object_clear(&place->directory);
+	g_clear_pointer(&place->name, g_free);
+}
+
+/* ret: of having looked for it.  What has its path is asked for if it was not found. */
+static int adopt_anew(struct object *object, struct found *found, int ret, enum version_trust trust,
+		      const char **reason)
+{
+	g_autofree char *path = NULL;
+
+	if (ret) {
+		source_object_clear(&found->source);
+		path = source_path_of(object);
+		ret = path ? walk(object->retriever, path, found) : ret;
+	}
+	if (ret)
+		ret = look_status(ret, found, reason);
+	else
+		ret = adopt(object, found, trust, reason);
+	source_object_clear(&found->source);
+	return ret;
+}
+
+int refind_anew(struct object *object, enum version_trust trust, struct refind_place *place,
+		const char **reason)
+{
+	struct found found = {.demand = true};
+	int ret = find(object, &found);
+
+	if (ret != LISTED)
+		return adopt_anew(object, &found, ret, trust, reason);
+	place->directory = found.source;
+	place->fileid = object->record.fileid;
+	place->replaced = found.replaced;
+	return REFIND_LIST;
+}
+
+int refind_listed(struct object *object, enum version_trust trust, struct refind_place *place,
+		  const char **reason)
+{
+	struct found found = {
+		.source = place->directory, .replaced = place->replaced, .demand = true};
+	int ret;
+
+	place->directory = (struct source_object){.path = NULL};
+	ret = find_listed(object, &found, place->status, place->name);
+	return adopt_anew(object, &found, ret, trust, reason);
+}
+
+/* ---- for reads and fills ---- */
+
+struct errand {
+	struct object *object; /* referenced */
+	void (*then)(struct object *object);
+	struct found found;
+	unsigned before; /* how often it had been found */
+	int status;	 /* of the listing, and what it found */
+	char *name;
+};
+
+static enum job_kind job_of(const struct errand *errand)
+{
+	return errand->found.demand ? JOB_FIND_DEMAND : JOB_FIND;
+}
+
+static void conclude(struct errand *errand, int ret)
+{
+	struct object *object = errand->object;
+	struct search *search = &object->search;
+	GQueue waiters = G_QUEUE_INIT;
+	const char *reason = NULL;
+	bool found;
+
+	if (ret)
+		ret = look_status(ret, &errand->found, &reason);
+	else
+		ret = adopt(object, &errand->found, VERSION_FOUND, &reason);
+	g_mutex_lock(&object->lock);
+	search->under_way[errand->found.demand] = false;
+	search->found += !ret;
+	/* or by the other search, or by a retry */
+	found = search->found != errand->before;
+	search->lost = found ? NULL : reason;
+	if (!found)
+		object_fail_locked(object, ret, reason, &waiters);
+	g_mutex_unlock(&object->lock);
+	waiters_run(object->retriever, &waiters, 0);
+	if (found)
+		errand->then(object);
+	source_object_clear(&errand->found.source);
+	object_unref(object);
+	g_free(errand->name);
+	g_slice_free(struct errand, errand);
+}
+
+static void run_listed(void *arg)
+{
+	struct errand *errand = arg;
+
+	conclude(errand, find_listed(errand->object, &errand->found, errand->status, errand->name));
+}
+
+/* The listing goes on meanwhile. */
+static void listed(void *arg, int status, const char *name)
+{
+	struct errand *errand = arg;
+
+	errand->status = status;
+	errand->name = g_strdup(name);
+	jobs_run(errand->object->retriever->jobs, job_of(errand), run_listed, errand);
+}
+
+static void run_refind(void *arg)
+{
+	struct errand *errand = arg;
+	struct object *object = errand->object;
+	int ret = find(object, &errand->found);
+
+	if (ret == LISTED)
+		listing_find(object->retriever,
+			     &(struct listing_wanted){.directory = &errand->found.source,
+						      .fileid = object->record.fileid,
+						      .found = listed,
+						      .arg = errand},
+			     1, errand->found.demand);
+	else
+		conclude(errand, ret);
+}
+
+/* Lock held. */
+static bool is_waited_for(struct object *object)
+{
+	bool is = false;
+
+	for (GList *l = object->waiters.head; l && !is; l = l->next)
+		is = !((struct waiter *)l->data)->background;
+	return is;
+}
+
+static bool start(struct object *object, bool demand, void (*then)(struct object *object))
+{
+	struct search *search = &object->search;
+	struct errand *errand;
+	bool first, begin, hopeless;
+	unsigned before;
+	const char *lost;
+
+	g_mutex_lock(&object->lock);
+	demand = demand || is_waited_for(object);
+	first = !search->under_way[0] && !search->under_way[1];
+	/* one for clients does not wait for one of the background */
+	begin = first || (demand && !search->under_way[true]);
+	hopeless = first && ++search->failures > ATTEMPTS_MAX;
+	lost = search->lost;
+	before = search->found;
+	if (begin && !hopeless)
+		search->under_way[demand] = true;
+	g_mutex_unlock(&object->lock);
+	if (hopeless)
+		object_fail(object, -ESTALE,
+			    lost ? lost
+				 : "the old server's handle for it is stale again and again");
+	if (!begin || hopeless)
+		return !hopeless;
+	errand = g_slice_new0(struct errand);
+	*errand = (struct errand){.object = object_ref(object),
+				  .then = then,
+				  .found.demand = demand,
+				  .before = before};
+	jobs_run(object->retriever->jobs, job_of(errand), run_refind, errand);
+	return true;
+}
+
+bool refind_start(struct object *object, void (*found)(struct object *object))
+{
+	return start(object, false, found);
+}
+
+bool refind_for_client(struct object *object, void (*found)(struct object *object))
+{
+	return start(object, true, found);
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "retriever/data/version.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "retriever/data/bracket.h"
+#include "retriever/data/durability.h"
+#include "retriever/objects/answers.h"
+#include "retriever/objects/templates.h"
+
+/* A bracket of our own keeps fills and clients out.  NULL: it could not be opened. */
+static struct bracket *bracket_now(struct object *object)
+{
+	struct answers answers;
+	struct bracket *bracket;
+
+	answers_init(&answers, 1);
+	bracket = bracket_begin(object, MIGRATE_TRUNCATE, 0, 0, -1, answers_take, &answers);
+	answers_wait(&answers);
+	if (bracket && bracket_failed(bracket)) {
+		bracket_abort(bracket);
+		bracket = NULL;
+	}
+	return bracket;
+}
+
+enum likeness { OTHER, MAYBE, SAME };
+
+/* Lock held. */
+static enum likeness compare(const struct migrate_record *rec, const struct source_attr *attr)
+{
+	if (attr->size != rec->size || attr->mtime != rec->mtime)
+		return OTHER;
+	return attr->fileid == rec->fileid && attr->ctime == rec->ctime ? SAME : MAYBE;
+}
+
+/* Lock held: whether nothing of the file is here, of whatever origin. */
+static bool is_empty(struct object *object)
+{
+	const struct migrate_record *rec = &object->record;
+
+	return !(rec->flags & MIGRATE_REC_CLIENT) && migrate_extents_empty(&rec->dirty) &&
+	       migrate_extents_empty(&file_of(object)->filled) &&
+	       migrate_extents_bytes(&rec->missing) == rec->size;
+}
+
+/* Lock held: where it is on the old server from now on. */
+static void take_place(struct object *object, const struct source_object *source)
+{
+	struct migrate_record *rec = &object->record;
+
+	if (!source)
+		return;
+	if (source->handle_len) {
+		templates_shrink(object->retriever->templates, source->handle, source->handle_len,
+				 rec);
+	} else if (source->path) {
+		rec->flags &= ~MIGRATE_REC_HANDLE_DIFF;
+		rec->handle_len = 0;
+	}
+	if (source->path && (rec->path || !source->handle_len) &&
+	    strlen(source->path) <= MIGRATE_REC_MAX_PATH) {
+		g_free(rec->path);
+		rec->path = g_strdup(source->path);
+	}
+}
+
+static void take_identity(struct migrate_record *rec, const struct source_attr *attr)
+{
+	rec->fileid = attr->fileid;
+	rec->ctime = attr->ctime;
+}
+
+/*
+ * Lock held, our bracket open.  The record first says that all of the new size is missing, then the
+ * size is set: whoever looks in between finds missing ranges, never zeros.  A crash in between
+ * leaves the mark RESIZE, and object_load() sets the size.  The old content stays until it is
+ * written over.  What clients set (mode, owner, mtime) is kept; ctime moves.
+ */
+static int take_content(struct object *object, const struct source_attr *attr)
+{
+	struct migrate_record *rec = &object->record, old = *rec;
+	int ret;
+
+	if ((rec->flags & MIGRATE_REC_SHOWN_MTIME) && rec->shown_mtime == rec->mtime)
+		rec->flags &= ~MIGRATE_REC_SHOWN_MTIME;
+	if (rec->flags & MIGRATE_REC_SHOWN_CTIME)
+		rec->shown_ctime = MAX(rec->shown_ctime + 1, g_get_real_time() * 1000);
+	rec->size = attr->size;
+	rec->mtime = attr->mtime;
+	take_identity(rec, attr);
+	rec->missing = rec->dirty = (struct migrate_extents)MIGRATE_EXTENTS_INIT;
+	ret = migrate_extents_add(&rec->missing, 0, attr->size);
+	rec->flags |= MIGRATE_REC_RESIZE;
+	if (!ret)
+		ret = object_store(object);
+	if (!ret && ftruncate(object->fd, attr->size) < 0)
+		ret = -errno;
+	if (ret) { /* it is of the old version still */
+		migrate_extents_clear(&rec->missing);
+		*rec = old;
+		object_store(object);
+		return ret;
+	}
+	migrate_extents_clear(&old.missing);
+	migrate_extents_clear(&old.dirty);
+	migrate_extents_clear(&file_of(object)->filled);
+	migrate_extents_clear(&file_of(object)->zeros);
+	COUNT_ADD(object->retriever, bytes_found, (gint64)rec->size - (gint64)old.size);
+	rec->flags &= ~MIGRATE_REC_RESIZE;
+	return object_store(object);
+}
+
+/* Lock held: what keeps it from being taken, or NULL. */
+static const char *objection(const struct migrate_record *rec, enum likeness likeness,
+			     enum version_trust trust)
+{
+	if (likeness == OTHER && trust == VERSION_FOUND)
+		return VERSION_REPLACED;
+	if (likeness == SAME || !(rec->flags & MIGRATE_REC_CLIENT))
+		return NULL;
+	if (likeness == OTHER)
+		return "the file was changed on the old server and by clients here: copy the "
+		       "version that counts over it";
+	return trust == VERSION_SAME
+		       ? NULL
+		       : "the old server's file has a new ctime or number, and the size and mtime "
+			 "that it had, and clients have changed it here: if it was not rewritten "
+			 "there, migratectl retry --same takes it for what it was";
+}
+
+/*
+ * Lock held.  What does not touch the content: 0, -errno with *reason; 1: it does.
+ */
+static int take_lightly(struct object *object, const struct source_object *source,
+			const struct source_attr *attr, enum version_trust trust,
+			const char **reason)
+{
+	struct migrate_record *rec = &object->record;
+	enum likeness likeness = compare(rec, attr);
+
+	if (object->normal)
+		return 0;
+	if (likeness == SAME) {
+		*reason = "the stub record could not be written";
+		take_place(object, source);
+		return object_store(object);
+	}
+	*reason = object->retriever->copying ? VERSION_LEFT : objection(rec, likeness, trust);
+	return *reason ? -ESTALE : 1;
+}
+
+/* Lock held, our bracket open: nobody writes to it. */
+static int take(struct object *object, const struct source_object *source,
+		const struct source_attr *attr, enum version_trust trust, const char **reason)
+{
+	struct migrate_record *rec = &object->record;
+	int ret = take_lightly(object, source, attr, trust, reason);
+
+	if (ret <= 0)
+		return ret;
+	*reason = "the stub record could not be written";
+	/* if it fails, too: of what the record says then, what was asked for is not, maybe */
+	file_of(object)->version++;
+	take_place(object, source);
+	if (compare(rec, attr) == OTHER ||
+	    (!(rec->flags & MIGRATE_REC_CLIENT) && !is_empty(object))) {
+		ret = take_content(object, attr);
+	} else {
+		take_identity(rec, attr);
+		ret = object_store(object);
+	}
+	return ret;
+}
+
+int version_take(struct object *object, const struct source_object *source,
+		 const struct source_attr *attr, enum version_trust trust, const char **reason)
+{
+	struct bracket *bracket;
+	int ret;
+
+	*reason = trust ? "it is not a file any more on the old server: remove it here"
+			: VERSION_GONE;
+	if (!S_ISREG(attr->mode))
+		return -ESTALE;
+	g_mutex_lock(&object->lock);
+	ret = take_lightly(object, source, attr, trust, reason);
+	g_mutex_unlock(&object->lock);
+	if (ret <= 0)
+		return ret;
+	*reason = "the file could not be changed on the new server";
+	bracket = bracket_now(object);
+	if (!bracket)
+		return -EIO;
+	g_mutex_lock(&object->lock);
+	ret = take(object, source, attr, trust, reason);
+	g_mutex_unlock(&object->lock);
+	bracket_abort(bracket);
+	if (!ret)
+		durability_queue(object, 0); /* an empty version is whole */
+	return ret;
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A new object under its name (make.h says how), or one of the prior copy. */
+#ifndef RETRIEVER_MAKING_CREATE_H
+#define RETRIEVER_MAKING_CREATE_H
+
+#include "retriever/making/making.h"
+
+/* 0, STUB_THERE, STUB_ASK, STUB_ASK_BARE or -errno. */
+int creation_run(struct making *m);
+
+#endif

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "retriever/making/make.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/base/project.h"
+#include "retriever/copies/copied.h"
+#include "retriever/copies/prior.h"
+#include "retriever/making/create.h"
+#include "retriever/making/dummy.h"
+#include "retriever/making/refresh.h"
+#include "retriever/objects/links.h"
+#include "retriever/objects/old_handles.h"
+
+/* A dummy may be of another project than its directory by now. */
+static int exchange(const struct making *m, int staging, const char *name)
+{
+	const struct project project = project_of(m->parent->fd);
+	int ret = renameat2(staging, name, m->dir_fd, m->as, RENAME_EXCHANGE) < 0 ? -errno : 0;
+
+	if (ret != -EXDEV || !project.inherited)
+		return ret;
+	ret = project_give(m->dir_fd, m->as, project);
+	if (!ret && renameat2(staging, name, m->dir_fd, m->as, RENAME_EXCHANGE) < 0)
+		ret = -errno;
+	return ret;
+}
+
+/*
+ * In one step: a name that was a dummy is never gone, or a lookup in a directory whose names are
+ * all here would be told so.  -EAGAIN: it is no dummy any more.
+ */
+static int replace_in(struct making *m, int staging)
+{
+	struct making staged = *m;
+	char name[MAKING_NAME_LEN];
+	int ret;
+
+	making_stage(m, name);
+	staged.dir_fd = staging;
+	staged.as = name;
+	ret = creation_run(&staged);
+	if (ret)
+		return ret == STUB_THERE ? -EEXIST : ret;
+	ret = exchange(m, staging, name);
+	if (!ret)
+		m->linked = staged.linked;
+	unlinkat(staging, name, ret && S_ISDIR(m->entry->attr.mode) ? AT_REMOVEDIR : 0);
+	return ret;
+}
+
+static int replace_dummy(struct making *m)
+{
+	int staging, ret;
+
+	if (!dummy_is(m->dir_fd, m->as))
+		return -EAGAIN;
+	staging = project_stage(m->retriever->staging_fd, m->parent->fd);
+	ret = staging < 0 ? staging : replace_in(m, staging);
+	if (staging >= 0 && staging != m->retriever->staging_fd)
+		close(staging);
+	return ret;
+}
+
+bool stub_is_known(struct retriever *retriever, const struct stub_parent *parent,
+		   const struct source_entry *entry)
+{
+	const struct making m = {.retriever = retriever,
+				 .parent = parent,
+				 .entry = entry,
+				 .dir_fd = parent->fd,
+				 .as = entry->name};
+	struct stat st;
+
+	if (retriever->copying)
+		return refresh_compare(&m, &st) == COPIED_SAME;
+	if (parent->prior_fd >= 0 && !project_of(parent->fd).inherited &&
+	    prior_compare(retriever, parent->prior_fd, entry, NULL, NULL) == COPIED_SAME)
+		return true;
+	return faccessat(parent->fd, entry->name, F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       !(parent->named && dummy_is(parent->fd, entry->name));
+}
+
+int stub_create(struct retriever *retriever, const struct stub_parent *parent,
+		const struct source_entry *entry, const char *target,
+		const struct source_xattrs *xattrs)
+{
+	struct making m = {.retriever = retriever,
+			   .parent = parent,
+			   .entry = entry,
+			   .target = target,
+			   .xattrs = xattrs,
+			   .dir_fd = parent->fd,
+			   .as = entry->name};
+	int ret;
+
+	do {
+		ret = retriever->copying ? refresh_entry(&m) : creation_run(&m);
+		if (ret != STUB_THERE || !parent->named || !dummy_is(parent->fd, entry->name))
+			break;
+		g_mutex_lock(&retriever->dummy_lock);
+		ret = replace_dummy(&m);
+		g_mutex_unlock(&retriever->dummy_lock);
+	} while (ret == -EAGAIN);
+	if (ret == STUB_THERE || m.linked)
+		old_handles_name_again(retriever, entry, parent->fd, entry->name);
+	if (ret == 0 && m.linked)
+		links_count(retriever, &entry->attr);
+	if (parent->lacking && S_ISREG(entry->attr.mode) && !m.here &&
+	    (ret == 0 || ret == STUB_THERE))
+		g_atomic_int_inc(parent->lacking);
+	return ret;
+}

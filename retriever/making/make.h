@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Making one object on the new server from what the old one says of it.
+ *
+ * Creation is atomic for a crash and for everybody who looks: an object is made whole, with its
+ * record, owner, mode and times, without a name (O_TMPFILE) or under one in .migrate/staging/, and
+ * then linked or renamed to its place, never over something.  Measured on ext4 with 256-byte
+ * inodes: 27 us of CPU against 22.5 for a file made in place under a marker mode; the 4.5 us buy
+ * that no half-made name can be seen and that nothing has to be told apart after a crash.
+ *
+ * What has more than one link is linked from .migrate/links/ (links.h).
+ */
+#ifndef RETRIEVER_MAKING_MAKE_H
+#define RETRIEVER_MAKING_MAKE_H
+
+#include "retriever/making/stub_parent.h"
+
+/* Whether the entry is there, in a copy, or in the prior one as it is listed and where it may be
+ * taken: then a symbolic link's text need not be asked for.  Having entered the directory
+ * (turns.h). Blocks for the disk. */
+bool stub_is_known(struct retriever *retriever, const struct stub_parent *parent,
+		   const struct source_entry *entry);
+
+/*
+ * Makes `entry` in the directory, or takes it from the prior copy; in a copy (retriever->copying)
+ * it brings what is there up to date.  target: a symbolic link's text, else NULL.  xattrs: what
+ * BACKEND_XATTRS said of it, NULL where that was not asked.  Returns 0; STUB_THERE: the name is
+ * there already; STUB_ASK: it has to be made, the old server has to be asked for xattrs first;
+ * STUB_ASK_BARE: it is here, likewise; or
+ * -errno.  Any worker thread; blocks for the disk.
+ */
+int stub_create(struct retriever *retriever, const struct stub_parent *parent,
+		const struct source_entry *entry, const char *target,
+		const struct source_xattrs *xattrs);
+
+#endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "retriever/making/take.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/base/project.h"
+#include "retriever/copies/copied.h"
+#include "retriever/copies/prior.h"
+#include "retriever/objects/old_handles.h"
+
+/* Nobody can see it while its attributes are set. */
+static int set_prior_attributes(struct making *m, int fd)
+{
+	const struct source_attr *attr = &m->entry->attr;
+	const bool content = m->retriever->prior->content && attr->size;
+	int ret;
+
+	if (fd < 0) {
+		ret = attributes_set_node(m->retriever, m->parent->prior_fd, m->entry->name, attr,
+					  m->xattrs, &m->carried);
+		return ret ? ret
+			   : attributes_report(m->retriever, &m->carried, m->parent->fd,
+					       m->entry->name);
+	}
+	ret = attributes_strip(fd);
+	if (!ret) /* attributes may need the room; without it the file is fetched */
+		ret = copied_unmark(fd);
+	if (!ret && content)
+		ret = making_keep_room(m, fd);
+	if (!ret)
+		ret = making_set_attributes(m, fd, false);
+	/* last: with a record it is taken as it is, when a crash has cut this short */
+	if (!ret && content)
+		ret = making_put_record(m, fd, MIGRATE_REC_ADOPTED);
+	return ret;
+}
+
+void taking_count(const struct making *m)
+{
+	making_count(m);
+	COUNT_ADD(m->retriever, same, 1);
+	COUNT_ADD(m->retriever, made, -1);
+}
+
+void taking_count_data(const struct making *m)
+{
+	COUNT_ADD(m->retriever, files_whole, 1);
+	COUNT_ADD(m->retriever, bytes_whole, m->entry->attr.size);
+}
+
+static void count_taken(struct making *m, int found)
+{
+	struct retriever *retriever = m->retriever;
+	bool data = S_ISREG(m->entry->attr.mode) && m->entry->attr.size;
+
+	taking_count(m);
+	m->here = found != COPIED_UNFINISHED &&
+		  !(data && found == COPIED_ALIKE && retriever->prior->content);
+	if (m->here && data)
+		taking_count_data(m);
+}
+
+/* It is made anew. */
+static int settle(const struct making *m)
+{
+	int ret = prior_settle(m->retriever, m->parent->prior_fd, m->parent->path, m->entry,
+			       m->dir_fd, m->as);
+
+	return ret ? ret : TAKING_NOTHING;
+}
+
+/* One of several names goes by way of links/, where anything may be moved. */
+static int give_project(const struct making *m)
+{
+	struct project project;
+
+	if (m->dir_fd == m->parent->fd)
+		return 0;
+	project = project_of(m->parent->fd);
+	return project.inherited ? project_give(m->parent->prior_fd, m->entry->name, project) : 0;
+}
+
+/* fd: as of prior_compare(). */
+static int take(struct making *m, int found, int fd)
+{
+	uint64_t added = 0;
+	int ret;
+
+	if (found < 0)
+		return found;
+	if (found != COPIED_NOTHING && found < COPIED_ALIKE && !making_must_ask(m))
+		return settle(m);
+	if (found < COPIED_ALIKE)
+		return TAKING_NOTHING;
+	if (found == COPIED_ALIKE && making_lacks_attributes(m))
+		return STUB_ASK_BARE;
+	ret = found == COPIED_ALIKE ? set_prior_attributes(m, fd) : 0;
+	if (!ret)
+		added = old_handles_add(m->retriever, m->entry, m->parent->prior_fd,
+					m->entry->name);
+	if (!ret)
+		ret = give_project(m);
+	if (!ret)
+		ret = prior_take(m->parent->prior_fd, m->entry->name, fd, m->dir_fd, m->as);
+	/* a link or a node of another project; the text was asked for then (stub_is_known()) */
+	if (ret == -EXDEV && fd < 0 && (m->target || !S_ISLNK(m->entry->attr.mode)))
+		return making_must_ask(m) ? STUB_ASK : settle(m);
+	if (!ret) {
+		old_handles_name(m->retriever, m->entry, added);
+		count_taken(m, found);
+	}
+	return ret == -EEXIST ? STUB_THERE : ret;
+}
+
+int taking_prior(struct making *m)
+{
+	GMutex *lock = prior_lock(m->retriever->prior, m->as);
+	int ret = STUB_THERE, found, fd = -1;
+
+	/* it is where it was until we move it */
+	g_mutex_lock(lock);
+	if (faccessat(m->dir_fd, m->as, F_OK, AT_SYMLINK_NOFOLLOW) < 0) {
+		found = prior_compare(m->retriever, m->parent->prior_fd, m->entry, m->target, &fd);
+		ret = take(m, found, fd);
+	}
+	if (fd >= 0)
+		close(fd);
+	g_mutex_unlock(lock);
+	return ret;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Taking an entry from the prior copy instead of making a stub. */
+#ifndef RETRIEVER_MAKING_TAKE_H
+#define RETRIEVER_MAKING_TAKE_H
+
+#include "retriever/making/making.h"
+
+enum { TAKING_NOTHING = STUB_ASK_BARE + 1 };
+
+/* 0, STUB_THERE, STUB_ASK_BARE or -errno; TAKING_NOTHING: it has to be made. */
+int taking_prior(struct making *m);
+
+/* Counts a file that was taken, and its data. */
+void taking_count(const struct making *m);
+void taking_count_data(const struct making *m);
+
+#endif

@@ -1,0 +1,684 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Making the entries of one page of a listing.
+ *
+ * An entry is made at once where the listing says enough of it.  Otherwise the old server is asked:
+ * for its attributes, for a link's text, for its ACL and extended attributes.  The questions of a
+ * page are on their way together.  What answers must be what was listed, by its number; if not, the
+ * name is looked up, once, for it may have been removed or replaced since.
+ *
+ * A page is given back to the listing when the last of its entries is here or in run->failed_names,
+ * so that no directory is called filled with one left out (I12).  Entries are made having entered
+ * the directory (fill_enter()), and none any more when another fill has brought every name: a
+ * client may have removed it since (I6).
+ *
+ * A crash leaves some of the names in an unfilled directory, each of an object that was whole
+ * before it had the name (make.h).  The next fill finds them there.  A directory among them has its
+ * record (finish.h): one that has none is not ours.
+ */
+#include "retriever/names/fill_page.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/base/flags.h"
+#include "lib/config/snapshot_names.h"
+#include "lib/report/losses.h"
+#include "lib/source/gate.h"
+#include "lib/source/posix_acl.h"
+#include "retriever/copies/listed.h"
+#include "retriever/copies/listing_sum.h"
+#include "retriever/data/durability.h"
+#include "retriever/making/attributes.h"
+#include "retriever/making/dummy.h"
+#include "retriever/making/make.h"
+#include "retriever/making/taking_directory.h"
+#include "retriever/names/fill_state.h"
+#include "retriever/objects/jobs.h"
+#include "retriever/objects/old_handles.h"
+#include "retriever/objects/turns.h"
+
+#define DEPTH_MIN 64 /* directories above it: from here on it may be in itself */
+#define SMALL	  ((uint32_t)64 << 10)
+#define TURN	  256 /* entries at a time; then clients may change the directory */
+#define LISTINGS  8   /* of directories of one page at a time */
+
+/* What a worker is to do for a run. */
+struct work {
+	GList link;
+	struct page *page;	   /* whose entries are to be made, or */
+	struct question *question; /* whose entry can be made now */
+};
+
+struct page {
+	struct run *run;
+	struct work work;
+	struct backend_batch *batch;
+	atomic_uint left; /* questions without an answer, and the page itself */
+	uint32_t small;	  /* of how many bytes a file may be brought with its name */
+	GQueue to_list;	  /* entries of the batch; with work_lock */
+};
+
+/* One entry that needs more than its listing. */
+struct question {
+	struct page *page;
+	struct run *run;
+	struct backend_request req;
+	struct source_entry entry;
+	char *name;
+	struct source_object source; /* of the entry */
+	char *target;
+	struct source_xattrs *xattrs;
+	struct backend_batch *listing; /* of a directory that may be taken whole */
+	struct work work;
+	bool looked_up, other; /* another object answered to its name */
+	bool bare;	       /* its bytes are here */
+	bool lists;	       /* it is one of LISTINGS */
+};
+
+static void ask_lookup(struct question *q);
+static void ask_object(struct question *q, enum backend_op op);
+static void list_next_directory(struct page *page);
+
+static void run_work(struct run *run, void (*fn)(void *arg), void *arg)
+{
+	if (run->priority == BACKEND_BACKGROUND)
+		jobs_run(run->object->retriever->jobs, JOB_BACKGROUND, fn, arg);
+	else
+		jobs_run(run->object->retriever->jobs, JOB_DEMAND, fn, arg);
+}
+
+static void page_done_one(struct page *page)
+{
+	struct run *run = page->run;
+
+	if (atomic_fetch_sub(&page->left, 1) > 1)
+		return;
+	backend_batch_free(page->batch);
+	g_slice_free(struct page, page);
+	run->page_made(run);
+}
+
+/* ---- one entry ---- */
+
+bool directory_reserves(const char *path, const char *name)
+{
+	return path && !*path &&
+	       (!strcmp(name, MIGRATE_PRIVATE_DIR) || !strcmp(name, MIGRATE_ROLLBACK_DIR));
+}
+
+bool directory_is_snapshot(const struct volume_config *config, const struct source_entry *entry)
+{
+	return (!entry->has_attr || S_ISDIR(entry->attr.mode)) &&
+	       snapshot_name_is(config, entry->name);
+}
+
+/* NULL while too many files with theirs wait to be durable. */
+static void (*taker_of_data(struct retriever *retriever))(struct object *object, uint64_t size)
+{
+	return durability_crowded(retriever, false) ? NULL : durability_queue;
+}
+
+/* Whether it has a default ACL is looked up each time: a client may have set one. */
+struct stub_parent directory_parent(const struct object *object, bool named, const char *path,
+				    int prior_fd)
+{
+	return (struct stub_parent){
+		.fd = object->fd,
+		.prior_fd = prior_fd,
+		.named = named,
+		.inherits = acl_is_inherited(object->fd),
+		.path = path,
+		.brought = taker_of_data(object->retriever),
+	};
+}
+
+/* Of how many bytes a file may have to be brought with its name, now. */
+static uint32_t small_now(const struct run *run)
+{
+	struct retriever *retriever = run->object->retriever;
+
+	return run->small_data && !durability_crowded(retriever, true) &&
+			       stub_has_room(run->object->fd)
+		       ? MIN(SMALL, retriever->max_read)
+		       : 0;
+}
+
+static struct stub_parent parent_of(struct run *run)
+{
+	struct stub_parent parent =
+		directory_parent(run->object, run->named, run->path, run->prior_fd);
+
+	parent.same = &run->same;
+	parent.lacking = &run->lacking;
+	return parent;
+}
+
+static int make_dummy(const struct stub_parent *parent, const struct source_entry *entry)
+{
+	g_autofree char *path = stub_child_path(parent->path, entry->name);
+
+	return dummy_create(parent->fd, parent->inherits, entry, path);
+}
+
+/* Numbers come again: roots of subvolumes have one and the same. */
+static bool is_of(const struct migrate_record *rec, const struct source_entry *entry)
+{
+	if (rec->flags & MIGRATE_REC_HANDLE)
+		return rec->handle_len == entry->handle_len &&
+		       memcmp(rec->handle, entry->handle, rec->handle_len) == 0;
+	return rec->fileid == entry->attr.fileid && rec->mtime == entry->attr.mtime &&
+	       rec->ctime == entry->attr.ctime;
+}
+
+/* Whether the old server's directory is this one, or one above it. */
+static bool is_above(const struct object *directory, const struct source_entry *entry)
+{
+	int fd = openat(directory->fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	bool above = false, root = false;
+
+	while (fd >= 0 && !above && !root) {
+		struct migrate_record rec;
+		int up;
+
+		if (migrate_record_load(fd, &rec) <= 0) /* not of this volume any more */
+			break;
+		above = is_of(&rec, entry);
+		root = migrate_binding_equal(&rec.binding, &directory->retriever->root_key);
+		migrate_record_clear(&rec);
+		up = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		close(fd);
+		fd = up;
+	}
+	if (fd >= 0)
+		close(fd);
+	return above;
+}
+
+bool directory_is_in_itself(const struct object *directory, const char *path,
+			    const struct source_entry *entry)
+{
+	unsigned depth = 0;
+
+	if (!S_ISDIR(entry->attr.mode))
+		return false;
+	for (const char *p = path; p && *p; p++)
+		depth += *p == '/';
+	return (!path || !entry->handle_len || depth >= DEPTH_MIN) && is_above(directory, entry);
+}
+
+/* Something has the entry's name already: NULL, or why it is not the entry. */
+static const char *there(struct run *run, const struct source_entry *entry)
+{
+	/* as it is written nothing here has it */
+	if (run->not_here && listed_has(run->not_here, seen_hash(entry->name)))
+		return NAME_TAKEN;
+	return run->names_only ? NULL : directory_why_other(run->object, entry);
+}
+
+/* reason: NULL, or what is known of it. */
+static void fail_name(struct run *run, const char *name, int status, const char *reason)
+{
+	const char *word =
+		status == -EPERM && run->prior_fd >= 0 ? flags_word(run->prior_fd, name) : NULL;
+	g_autofree char *flagged =
+		word ? g_strdup_printf("what was copied of it, in .migrate/prior, is %s: take that "
+				       "off, then retry",
+				       word)
+		     : NULL;
+
+	failed_names_add(&run->failed_names, name, status,
+			 reason	   ? reason
+			 : flagged ? flagged
+				   : name_not_made(status));
+}
+
+/* 0; STUB_ASK, STUB_ASK_BARE: the old server has to be asked for its extended attributes first. */
+static int make(struct run *run, const struct stub_parent *parent, const struct source_entry *entry,
+		const char *target, const struct source_xattrs *xattrs)
+{
+	const char *reason = NULL;
+	int ret;
+
+	if (run->names_only)
+		ret = make_dummy(parent, entry);
+	else if (directory_is_in_itself(run->object, run->path, entry))
+		ret = -ELOOP;
+	else
+		ret = stub_create(run->object->retriever, parent, entry, target, xattrs);
+	if (ret == STUB_THERE) {
+		g_atomic_int_inc(&run->there);
+		reason = there(run, entry);
+		ret = reason ? -EEXIST : 0;
+	}
+	if (ret >= STUB_ASK)
+		return ret;
+	if (ret == -ENOENT) /* of ours, not of the old server */
+		ret = -EIO;
+	if (ret == -ENOSPC || ret == -EDQUOT)
+		g_atomic_int_inc(&run->full);
+	if (ret < 0)
+		fail_name(run, entry->name, ret, reason);
+	return 0;
+}
+
+/* ---- questions ---- */
+
+static struct question *question_new(struct page *page, const struct source_entry *entry)
+{
+	struct question *q = g_slice_new0(struct question);
+
+	q->page = page;
+	q->run = page->run;
+	q->name = g_strdup(entry->name);
+	q->entry = *entry;
+	q->entry.name = q->name;
+	atomic_fetch_add(&page->left, 1);
+	return q;
+}
+
+/* Before anything else is asked: the gate may be waiting for that. */
+static void question_forget_xattrs(struct question *q)
+{
+	g_clear_pointer(&q->xattrs, source_xattrs_free);
+	if (q->req.carried)
+		gate_carried(q->run->object->retriever->gate, &q->req);
+}
+
+static void question_free(struct question *q)
+{
+	struct page *page = q->page;
+
+	directory_run_got(q->run, &q->entry.attr);
+	source_object_clear(&q->source);
+	question_forget_xattrs(q);
+	g_clear_pointer(&q->listing, backend_batch_free);
+	if (q->lists)
+		list_next_directory(page);
+	g_free(q->target);
+	g_free(q->name);
+	g_slice_free(struct question, q);
+	page_done_one(page);
+}
+
+/* NULL: nobody works for the run any more. */
+static struct work *next_work(struct run *run)
+{
+	GList *link;
+
+	g_mutex_lock(&run->work_lock);
+	link = g_queue_pop_head_link(&run->work);
+	run->working = link != NULL;
+	g_mutex_unlock(&run->work_lock);
+	return link ? link->data : NULL;
+}
+
+static void question_made(struct question *q, bool made)
+{
+	if (made)
+		question_free(q);
+	else
+		ask_object(q, BACKEND_XATTRS);
+}
+
+static void make_page(struct page *page, struct stub_parent *parent);
+
+/* FALSE: the old server has to be asked. */
+static bool do_work(const struct work *work, struct run *run, struct stub_parent *parent)
+{
+	struct question *q = work->question;
+	bool made;
+
+	parent->brought = taker_of_data(run->object->retriever);
+	if (work->page) {
+		make_page(work->page, parent);
+		return true;
+	}
+	parent->listing = q->listing;
+	made = directory_names_fixed(run->object) ||
+	       !make(run, parent, &q->entry, q->target, q->xattrs);
+	parent->listing = NULL;
+	return made;
+}
+
+static void work_done(const struct work *work, bool made)
+{
+	if (work->page)
+		page_done_one(work->page);
+	else
+		question_made(work->question, made);
+}
+
+static void do_all_work(void *arg);
+
+/* It is the run's next again, after whoever waits to change the directory (I11). */
+static void do_later(struct run *run, struct work *work)
+{
+	g_mutex_lock(&run->work_lock);
+	g_queue_push_head_link(&run->work, &work->link);
+	g_mutex_unlock(&run->work_lock);
+	run_work(run, do_all_work, run);
+}
+
+/* The last one is given back when nothing of the run is needed any more. */
+static void work_entered(struct object *object, void *arg)
+{
+	struct run *run = arg;
+	struct stub_parent parent = parent_of(run);
+	struct work *work = next_work(run), *next;
+	unsigned done = 0;
+	bool made;
+
+	for (;; work = next) {
+		made = do_work(work, run, &parent);
+		done += work->page ? TURN : 1;
+		next = next_work(run);
+		if (!next || done >= TURN)
+			break;
+		work_done(work, made);
+	}
+	fill_leave(object);
+	work_done(work, made); /* the run is there as long as there is a next one */
+	if (next)
+		do_later(run, next);
+}
+
+static void do_all_work(void *arg)
+{
+	struct run *run = arg;
+
+	if (fill_enter(run->object, work_entered, run))
+		work_entered(run->object, run);
+}
+
+/* One after the other: several at a time in one directory would wait for its lock in the kernel,
+ * and the old server would be asked about several pages in turn. */
+static void queue_work(struct run *run, struct work *work)
+{
+	bool begin;
+
+	work->link = (GList){.data = work};
+	g_mutex_lock(&run->work_lock);
+	g_queue_push_tail_link(&run->work, &work->link);
+	begin = !run->working;
+	run->working = true;
+	g_mutex_unlock(&run->work_lock);
+	if (begin)
+		run_work(run, do_all_work, run);
+}
+
+static void question_ready(struct question *q)
+{
+	q->work.question = q;
+	queue_work(q->run, &q->work);
+}
+
+const char *directory_xattrs_refused(const struct retriever *retriever)
+{
+	return retriever->config->acl_source
+		       ? "the old server refused to tell the ACL or the extended attributes, or "
+			 "the acl-source has no such object"
+		       : "the old server refused to tell the ACL or the extended attributes";
+}
+
+static const char *refusal(const struct question *q, int status, const struct backend_request *req)
+{
+	if (status == -EHOSTDOWN)
+		return SOURCE_NO_OWNER;
+	if (status == -ENOENT)
+		return q->other ? NAME_OF_ANOTHER : NAME_MISSING;
+	if (req->why)
+		return req->why;
+	switch (req->op) {
+	case BACKEND_LOOKUP:
+		return "the old server refused to look up the name";
+	case BACKEND_READLINK:
+		return "the old server refused to read the symbolic link";
+	default:
+		return directory_xattrs_refused(q->run->object->retriever);
+	}
+}
+
+/* One that was not listed to its end is made anew, and listed once more when it is filled. */
+static void directory_listed(struct backend_request *req)
+{
+	struct question *q = req->user;
+
+	q->listing = g_steal_pointer(&req->batch);
+	if (req->status || !req->eof || !req->has_attr || req->attr.fileid != q->entry.attr.fileid)
+		g_clear_pointer(&q->listing, backend_batch_free);
+	question_ready(q);
+}
+
+/* Noted as what is given up is: nobody removed it here. */
+static void leave_out_snapshots(struct run *run, const char *name)
+{
+	struct retriever *retriever = run->object->retriever;
+	g_autofree char *directory = retriever_fd_path(run->object->fd);
+	g_autofree char *path = g_strconcat(directory, "/", name, NULL);
+	int ret = report_add(retriever->report, REPORT_NAME, path, SNAPSHOT_TEXT);
+
+	if (!ret)
+		ret = report_sync(retriever->report);
+	if (ret)
+		failed_names_add(&run->failed_names, name, ret,
+				 "what is not brought could not be put into the report");
+}
+
+static void question_answered(struct backend_request *req)
+{
+	struct question *q = req->user;
+	int status = req->status == GATE_WITHDRAWN ? -ECANCELED : req->status;
+
+	if (!status && req->op == BACKEND_XATTRS &&
+	    !attributes_take_answer(req, &q->entry, &q->xattrs)) {
+		status = q->looked_up ? -ENOTUNIQ : -ESTALE;
+		q->other = true;
+	}
+	if (status == -ESTALE && req->op != BACKEND_LOOKUP && !q->looked_up) {
+		ask_lookup(q); /* removed or replaced since it was listed */
+		return;
+	}
+	if (status) {
+		failed_names_add_refusal(&q->run->failed_names, q->name, status,
+					 refusal(q, status, req));
+		question_free(q);
+		return;
+	}
+	if (req->op == BACKEND_LOOKUP) {
+		directory_run_got(q->run, &q->entry.attr);
+		directory_entry_found(&q->entry, req);
+		directory_atime_before(q->run->object, &q->entry.attr);
+		if (directory_is_snapshot(q->run->object->retriever->config, &q->entry)) {
+			failed_names_leave_out(&q->run->failed_names, q->name);
+			leave_out_snapshots(q->run, q->name);
+			question_free(q);
+			return;
+		}
+		if (S_ISLNK(q->entry.attr.mode)) {
+			ask_object(q, BACKEND_READLINK);
+			return;
+		}
+	}
+	if (req->op == BACKEND_READLINK)
+		q->target = g_steal_pointer(&req->text);
+	question_ready(q);
+}
+
+const struct run *directory_page_run(const struct backend_request *req)
+{
+	return req->done == question_answered ? ((const struct question *)req->user)->run : NULL;
+}
+
+/* How many bytes may come with the answer. */
+static uint32_t wanted_bytes(const struct question *q)
+{
+	const struct stub_parent parent = {.small = q->page->small};
+
+	if (q->bare || durability_crowded(q->run->object->retriever, true))
+		return 0;
+	return stub_wants_data(&parent, &q->entry.attr) ? (uint32_t)q->entry.attr.size : 0;
+}
+
+static void question_send(struct question *q, enum backend_op op)
+{
+	question_forget_xattrs(q);
+	q->req.count = op == BACKEND_XATTRS ? wanted_bytes(q) : 0;
+	q->req.listed = &q->entry.attr;
+	if (q->req.count)
+		directory_run_asks(q->run, &q->entry.attr);
+	if (op == BACKEND_XATTRS && !q->req.count && !q->run->object->retriever->carries) {
+		q->xattrs = source_xattrs_new(); /* nothing is left to be asked */
+		question_ready(q);
+		return;
+	}
+	q->req.op = op;
+	q->req.priority = q->run->priority;
+	q->req.hurried = op == BACKEND_READDIR; /* it can be listed later as well */
+	q->req.trace = q->run->trace;
+	q->req.done = op == BACKEND_READDIR ? directory_listed : question_answered;
+	q->req.user = q;
+	gate_submit(q->run->object->retriever->gate, &q->req);
+}
+
+static void ask_lookup(struct question *q)
+{
+	q->looked_up = true;
+	g_clear_pointer(&q->listing, backend_batch_free); /* maybe of another one */
+	q->req.object = q->run->source;
+	q->req.name = q->name;
+	question_send(q, BACKEND_LOOKUP);
+}
+
+static void ask_object(struct question *q, enum backend_op op)
+{
+	directory_entry_object(&q->entry, q->run->path, &q->source);
+	q->req.object = q->source;
+	question_send(q, op);
+}
+
+/* ---- directories that may be taken whole ---- */
+
+/* Whoever waits for names waits for no listing but the directory's own. */
+static bool may_be_taken(const struct run *run, const struct stub_parent *parent,
+			 const struct source_entry *entry)
+{
+	return run->priority == BACKEND_BACKGROUND && !run->names_only &&
+	       taking_may_take(run->object->retriever, parent, entry);
+}
+
+static void list_next_directory(struct page *page)
+{
+	struct run *run = page->run;
+	const struct source_entry *entry;
+	struct question *q;
+
+	g_mutex_lock(&run->work_lock);
+	entry = g_queue_pop_head(&page->to_list);
+	g_mutex_unlock(&run->work_lock);
+	if (!entry || directory_names_fixed(run->object))
+		return;
+	q = question_new(page, entry);
+	q->lists = true;
+	ask_object(q, BACKEND_READDIR);
+}
+
+/* ---- the page ---- */
+
+/* Of a listing that is summed up: what has several names may lack one in another directory. */
+static bool is_only_summed(const struct run *run, const struct source_entry *entry)
+{
+	return run->seen && seen_sums_up(run->seen) &&
+	       !(entry->has_attr && (S_ISDIR(entry->attr.mode) || entry->attr.nlink > 1));
+}
+
+/* A listing may tell attributes of some time before.  A file without bytes would be whole, and
+ * nothing that is asked for its bytes would tell that it has some. */
+static bool is_empty_by_listing(const struct run *run, const struct stub_parent *parent,
+				const struct source_entry *entry)
+{
+	struct retriever *retriever = run->object->retriever;
+
+	return S_ISREG(entry->attr.mode) && entry->attr.size == 0 && !retriever->carries &&
+	       !stub_is_known(retriever, parent, entry);
+}
+
+/* Whether the listing says all that has to be known of it. */
+static bool is_told(const struct run *run, const struct stub_parent *parent,
+		    const struct source_entry *entry)
+{
+	return entry->has_attr && !is_empty_by_listing(run, parent, entry) &&
+	       (entry->handle_len || !old_handles_are_wanted(run->object->retriever));
+}
+
+static void make_listed(struct page *page, const struct stub_parent *parent,
+			const struct source_entry *entry)
+{
+	struct run *run = page->run;
+	struct question *q;
+	int ret;
+
+	if (is_only_summed(run, entry)) {
+		g_atomic_int_inc(&run->lacking);
+		return;
+	}
+	if (directory_is_snapshot(run->object->retriever->config, entry)) {
+		if (!run->names_only && entry->has_attr)
+			leave_out_snapshots(run, entry->name);
+		else if (!run->names_only) /* it may be a file */
+			ask_lookup(question_new(page, entry));
+	} else if (directory_reserves(run->path, entry->name)) {
+		if (!strcmp(entry->name, MIGRATE_PRIVATE_DIR)) /* the other is a way back's */
+			failed_names_add(&run->failed_names, entry->name, -EEXIST,
+					 "this name is reserved at the volume's root: rename it "
+					 "there, then retry; or give it up: migratectl skip");
+	} else if (!run->names_only && !is_told(run, parent, entry))
+		ask_lookup(question_new(page, entry));
+	else if (!run->names_only && S_ISLNK(entry->attr.mode) &&
+		 !stub_is_known(run->object->retriever, parent, entry))
+		ask_object(question_new(page, entry), BACKEND_READLINK);
+	else if (may_be_taken(run, parent, entry))
+		g_queue_push_tail(&page->to_list, (gpointer)entry);
+	else if ((ret = make(run, parent, entry, NULL, NULL))) {
+		q = question_new(page, entry);
+		q->bare = ret == STUB_ASK_BARE;
+		ask_object(q, BACKEND_XATTRS);
+	}
+}
+
+static void make_page(struct page *page, struct stub_parent *parent)
+{
+	struct run *run = page->run;
+	GArray *entries = page->batch->entries;
+
+	if (run->seen)
+		seen_add(run->seen, page->batch);
+	parent->small = page->small = small_now(run);
+	for (guint i = 0; i < entries->len && !directory_names_fixed(run->object) &&
+			  g_atomic_int_get(&run->full) <= DIRECTORY_FULL_MAX;
+	     i++) {
+		struct source_entry *entry = &g_array_index(entries, struct source_entry, i);
+
+		directory_atime_before(run->object, &entry->attr);
+		make_listed(page, parent, entry);
+	}
+	parent->small = 0;
+	for (unsigned i = 0; i < LISTINGS; i++)
+		list_next_directory(page);
+	trace_event(TRACE_MADE, &run->trace, "page", 0, 0, entries->len, 0);
+}
+
+void directory_page_make(struct run *run, struct backend_batch *batch)
+{
+	struct page *page = g_slice_new0(struct page);
+
+	page->run = run;
+	page->batch = batch;
+	page->work.page = page;
+	atomic_init(&page->left, 1);
+	queue_work(run, &page->work);
+}

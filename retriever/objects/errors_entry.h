@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * An entry of the list of errors, and the lines of its file: one for each change of the list, the
+ * fields separated by tabs and escaped as in the report:
+ *
+ *   + OBJECT NAME ERRNO REASON PATH SINCE
+ *                                     the entry is there from here on, in place of one of the same
+ *                                     object and name; earlier releases wrote no SINCE
+ *   - OBJECT NAME                     it is there no more
+ *   / OBJECT                          no name of that directory is
+ *   *                                 nothing is
+ *
+ * OBJECT is the type and the bytes of the kernel handle in hexadecimal; no NAME: the object itself.
+ */
+#ifndef RETRIEVER_OBJECTS_ERRORS_ENTRY_H
+#define RETRIEVER_OBJECTS_ERRORS_ENTRY_H
+
+#include <glib.h>
+#include <stdbool.h>
+
+#include "common/record.h"
+
+struct error_entry {
+	struct migrate_binding key; /* the object, or for a name its directory */
+	char *name;		    /* NULL: the object itself */
+	char *path;		    /* when it failed; printable */
+	char *reason;
+	int status;   /* -errno */
+	gint64 since; /* it has failed for that reason; seconds since the epoch, 0: not known */
+};
+
+void error_entry_clear(struct error_entry *entry);
+
+enum error_change { ERROR_ADD = '+', ERROR_FORGET = '-', ERROR_NAMES = '/', ERROR_ALL = '*' };
+
+/* The line, with its end.  g_free. */
+char *error_entry_line(enum error_change change, const struct error_entry *entry);
+/* What the line says, with or without its end, and of what; clear the entry after.  0: it makes no
+ * sense, and *entry is empty. */
+int error_entry_parse(const char *line, struct error_entry *entry);
+
+struct errors_filter {
+	const char *reason; /* part of it, or NULL */
+	const char *below; /* a path as refused_line() shows it: it and what is below it, or NULL */
+	bool whole;	   /* reason is all of it, as it is or as refused_line() shows it */
+};
+
+/* Takes a line of a command: "reason TEXT" or "below PATH", which the filter then points into.
+ * False: it is neither. */
+bool errors_filter_take(struct errors_filter *filter, const char *line);
+bool error_entry_matches(const struct error_entry *entry, const struct errors_filter *filter);
+
+#endif

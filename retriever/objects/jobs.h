@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The threads that work on the local tree, in pools by what they may wait for. */
+#ifndef RETRIEVER_OBJECTS_JOBS_H
+#define RETRIEVER_OBJECTS_JOBS_H
+
+#include <glib.h>
+
+enum job_kind {
+	JOB_BACKGROUND,	 /* a page of a listing keeps these busy for a while */
+	JOB_DEMAND,	 /* only what a client waits for (I11) */
+	JOB_FLUSH,	 /* may block for the disk */
+	JOB_FIND,	 /* may wait for the old server */
+	JOB_FIND_DEMAND, /* likewise, and a client waits for it (I11) */
+	JOB_OLD,	 /* may wait for the old server and for fills (ways/old_directory.h) */
+	JOB_SLOW,	 /* one thread: walks of the whole tree, waits of minutes */
+	JOB_KINDS
+};
+
+struct jobs;
+
+struct jobs *jobs_new(void);
+/* Runs fn(arg) on a thread of that pool.  Any thread; jobs may start jobs. */
+void jobs_run(struct jobs *jobs, enum job_kind kind, void (*fn)(void *arg), void *arg);
+/* Blocks until none is queued or runs, and so none can start another. */
+void jobs_wait(struct jobs *jobs);
+/* After jobs_wait().  NULL is fine. */
+void jobs_free(struct jobs *jobs);
+
+#endif

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "retriever/progress/rates.h"
+
+#include <math.h>
+
+#include "lib/config/limited.h"
+#include "lib/report/losses.h"
+#include "lib/source/cap.h"
+#include "lib/source/gate.h"
+#include "retriever/objects/errors.h"
+#include "retriever/objects/jobs.h"
+#include "retriever/objects/old_handles.h"
+#include "retriever/progress/away.h"
+#include "retriever/progress/estimate.h"
+#include "retriever/progress/history.h"
+#include "retriever/progress/orders.h"
+#include "retriever/progress/saved_counters.h"
+
+#define SAMPLES 10
+
+struct sample {
+	gint64 when, files, bytes, requests;
+};
+
+struct rates {
+	struct retriever *retriever;
+	struct sample samples[SAMPLES]; /* a ring */
+	unsigned n, next;
+	guint timer;
+	gint saving; /* a save is queued or runs */
+	struct estimate *estimate;
+	struct sample last; /* of the background at work; when 0: it was not */
+};
+
+static struct sample now(struct rates *rates)
+{
+	struct sample s = {g_get_monotonic_time(), COUNT_GET(rates->retriever, files_whole),
+			   COUNT_GET(rates->retriever, bytes_fetched),
+			   (gint64)gate_passed(rates->retriever->gate)};
+
+	return s;
+}
+
+/* What is only a cache is written down, off the main thread: the disk may be slow. */
+static void save(void *arg)
+{
+	struct rates *rates = arg;
+
+	counters_save(rates->retriever, false);
+	history_save(rates->retriever);
+	orders_save(rates->retriever);
+	errors_save(rates->retriever->errors);
+	report_sync(rates->retriever->report);
+	old_handles_save(rates->retriever);
+	g_atomic_int_set(&rates->saving, 0);
+}
+
+/* Whether the background could bring something. */
+static bool is_at_work(struct retriever *retriever)
+{
+	return COUNT_GET(retriever, crawlers) > 0 && !gate_paused(retriever->gate) &&
+	       !retriever->backend->ops->away(retriever->backend);
+}
+
+static void measure(struct rates *rates, const struct sample *s)
+{
+	const struct sample *last = &rates->last;
+	bool works = rates->retriever->backend && is_at_work(rates->retriever);
+
+	if (works && last->when)
+		estimate_add(rates->estimate, (double)(s->when - last->when) / G_USEC_PER_SEC,
+			     s->files - last->files, s->bytes - last->bytes,
+			     s->requests - last->requests);
+	rates->last = works ? *s : (struct sample){0};
+}
+
+static gboolean tick(gpointer arg)
+{
+	struct rates *rates = arg;
+	struct sample s = now(rates);
+
+	measure(rates, &s);
+	rates->samples[rates->next] = s;
+	rates->next = (rates->next + 1) % SAMPLES;
+	rates->n = MIN(rates->n + 1, SAMPLES);
+	history_sample(rates->retriever);
+	orders_tick(rates->retriever);
+	away_tick(rates->retriever);
+	if (g_atomic_int_compare_and_exchange(&rates->saving, 0, 1))
+		jobs_run(rates->retriever->jobs, JOB_FLUSH, save, rates);
+	return G_SOURCE_CONTINUE;
+}
+
+static int64_t per_second(struct rates *rates, bool bytes)
+{
+	struct sample last = now(rates), first;
+	double seconds, moved;
+
+	if (rates->n == 0)
+		return 0;
+	first = rates->samples[(rates->next + SAMPLES - rates->n) % SAMPLES];
+	seconds = (last.when - first.when) / (double)G_USEC_PER_SEC;
+	if (seconds <= 0)
+		return 0;
+	moved = bytes ? last.bytes - first.bytes : last.files - first.files;
+	return MAX(moved, 0) / seconds; /* counters go down, too, when a run of a copy begins */
+}
+
+int64_t rates_files(struct rates *rates)
+{
+	return per_second(rates, false);
+}
+
+int64_t rates_bytes(struct rates *rates)
+{
+	return per_second(rates, true);
+}
+
+static int64_t stretch(struct rates *rates, int64_t seconds)
+{
+	struct retriever *r = rates->retriever;
+	struct limited limited = {
+		.config = r->config,
+		.bandwidth = estimate_bandwidth(rates->estimate),
+		.requests = estimate_requests(rates->estimate),
+		.ordered = orders_get(r).throttled,
+		.sharers = r->cap ? cap_waiting(r->cap) : 1,
+	};
+
+	return llround(limited_stretch(&limited, (double)seconds, time(NULL)));
+}
+
+static const char *why_not(struct retriever *retriever)
+{
+	return !COUNT_GET(retriever, exact) || COUNT_GET(retriever, unfilled)
+		       ? "not every directory is filled"
+		       : NULL;
+}
+
+struct estimate_time rates_rest(struct rates *rates)
+{
+	struct retriever *r = rates->retriever;
+	struct estimate_time told = {.reason = why_not(r)};
+
+	if (!told.reason)
+		told = estimate_tell(rates->estimate,
+				     COUNT_GET(r, files_found) - COUNT_GET(r, files_whole),
+				     COUNT_GET(r, bytes_found) - COUNT_GET(r, bytes_whole));
+	if (told.reason)
+		return told;
+	told.seconds = stretch(rates, told.seconds);
+	told.low = stretch(rates, told.low);
+	told.high = stretch(rates, told.high);
+	if (told.seconds < 0 || told.low < 0 || told.high < 0)
+		told.reason = "the calendar leaves it no time";
+	return told;
+}
+
+struct rates *rates_new(struct retriever *retriever)
+{
+	struct rates *rates = g_new0(struct rates, 1);
+
+	rates->retriever = retriever;
+	rates->estimate = estimate_new();
+	tick(rates);
+	rates->timer = g_timeout_add_seconds(1, tick, rates);
+	return rates;
+}
+
+void rates_free(struct rates *rates)
+{
+	if (!rates)
+		return;
+	g_source_remove(rates->timer);
+	estimate_free(rates->estimate);
+	g_free(rates);
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "retriever/start.h"
+
+#include "lib/report/losses.h"
+#include "lib/schemes.h"
+#include "lib/source/cap.h"
+#include "lib/source/gate.h"
+#include "retriever/compare/proving.h"
+#include "retriever/copies/lost_found.h"
+#include "retriever/data/durability.h"
+#include "retriever/data/gaps.h"
+#include "retriever/data/listing.h"
+#include "retriever/data/place.h"
+#include "retriever/making/brought.h"
+#include "retriever/names/later.h"
+#include "retriever/names/prefill.h"
+#include "retriever/objects/errors.h"
+#include "retriever/objects/jobs.h"
+#include "retriever/objects/links.h"
+#include "retriever/objects/object.h"
+#include "retriever/objects/old_handles.h"
+#include "retriever/objects/private.h"
+#include "retriever/objects/state.h"
+#include "retriever/objects/templates.h"
+#include "retriever/progress/history.h"
+#include "retriever/progress/orders.h"
+#include "retriever/progress/rates.h"
+#include "retriever/progress/recount.h"
+#include "retriever/progress/saved_counters.h"
+#include "retriever/socket/server.h"
+#include "retriever/volume/attach.h"
+#include "retriever/volume/verify.h"
+
+static bool open_backend(struct retriever *retriever, GError **error)
+{
+	struct backend *backend;
+
+	retriever->scheme = scheme_find(retriever->config->source, error);
+	if (!retriever->scheme)
+		return false;
+	backend = scheme_open(retriever->config, &retriever->source_root,
+			      &retriever->source_root_attr, error);
+	if (!backend)
+		return false;
+	retriever->backend = backend;
+	retriever->max_read = backend->ops->max_read(backend);
+	retriever->source_fs = backend->ops->root_fs ? backend->ops->root_fs(backend) : 0;
+	retriever->carries = backend->ops->carries ? backend->ops->carries(backend) : 0;
+	return true;
+}
+
+/* The cap that the volumes of one old server share. */
+static bool open_cap(struct retriever *retriever, GError **error)
+{
+	const char *host = retriever->config->server.host;
+	g_autofree char *path = NULL, *lower = NULL;
+
+	if (!host)
+		return true;
+	lower = g_ascii_strdown(host, -1);
+	path = g_strdup_printf(MIGRATE_SOCKET_DIR "/server-%s.cap", lower);
+	g_mkdir_with_parents(MIGRATE_SOCKET_DIR, 0711);
+	retriever->cap = cap_open(path, error);
+	return retriever->cap != NULL;
+}
+
+static void recount(void *arg)
+{
+	struct verify_count count;
+	g_autofree char *message = NULL;
+
+	if (verify_volume(arg, &count, &message))
+		g_warning("the counters could not be rebuilt: %s; migratectl verify does it",
+			  message);
+	g_free(count.first);
+}
+
+struct retriever *retriever_open(struct volume_config *config, GError **error)
+{
+	struct retriever *retriever = g_new0(struct retriever, 1);
+	enum volume_state state;
+
+	retriever->config = config;
+	retriever->root_fd = -1;
+	retriever->private_fd = -1;
+	retriever->root_hold = -1;
+	retriever->damage_fd = -1;
+	retriever->volume_fd = -1;
+	retriever->links_fd = retriever->staging_fd = -1;
+	g_mutex_init(&retriever->source_lock);
+	g_mutex_init(&retriever->save_lock);
+	g_mutex_init(&retriever->orders_lock);
+	g_mutex_init(&retriever->dummy_lock);
+	retriever->recounts = recounts_new();
+	retriever->places = places_new();
+	retriever->listings = listings_new();
+	retriever->links = links_new();
+	retriever->brought = brought_new();
+	retriever->history = history_new();
+	retriever->jobs = jobs_new();
+	retriever->objects = object_table_new(retriever);
+	retriever->loop = g_main_loop_new(NULL, FALSE);
+	if (!private_open_root(retriever, error) || !open_cap(retriever, error) ||
+	    !open_backend(retriever, error))
+		goto fail;
+	state = volume_state(retriever);
+	retriever->templates = templates_new(
+		retriever->private_fd, state == VOLUME_MIGRATING || state == VOLUME_COPYING, error);
+	if (!retriever->templates)
+		goto fail;
+	counters_load(retriever);
+	if (!lost_found_leaves(retriever, error) || !old_handles_open(retriever, error))
+		goto fail;
+	history_load(retriever);
+	retriever->errors = errors_new(retriever->private_fd);
+	retriever->report = report_new(retriever->private_fd);
+	if (state == VOLUME_MIGRATING || state == VOLUME_COPYING)
+		attach_report(retriever);
+	retriever->durability = durability_new(retriever, gaps_close);
+	retriever->gate = gate_new(retriever->backend, config->bandwidth);
+	gate_yield(retriever->gate, config->yield_ms);
+	orders_load(retriever);
+	retriever->prefill = prefill_new(retriever);
+	retriever->later = later_new(retriever);
+	retriever->rates = rates_new(retriever);
+	retriever->proving = proving_new(retriever);
+	retriever->server = server_new(retriever, error);
+	if (!retriever->server)
+		goto fail;
+	if (retriever->private_fd >= 0 && !COUNT_GET(retriever, exact))
+		jobs_run(retriever->jobs, JOB_SLOW, recount, retriever);
+	return retriever;
+fail:
+	retriever_close(retriever);
+	return NULL;
+}
+
+/*
+ * From the outside in: no new requests, no new answers of the old server, then what is under way
+ * locally, then what is not durable yet.
+ */
+void retriever_close(struct retriever *retriever)
+{
+	server_free(retriever->server);
+	prefill_stop(retriever->prefill);
+	later_stop(retriever->later);
+	g_atomic_int_set(&retriever->closing, 1);
+	gate_close(retriever->gate);
+	if (retriever->backend)
+		retriever->backend->ops->close(retriever->backend);
+	jobs_wait(retriever->jobs);
+	proving_free(retriever->proving);
+	durability_stop(retriever->durability);
+	jobs_wait(retriever->jobs);
+	jobs_free(retriever->jobs);
+	if (retriever->rates) { /* it was open */
+		errors_save(retriever->errors);
+		counters_save(retriever, true);
+		history_save(retriever);
+		orders_save(retriever);
+	}
+	rates_free(retriever->rates);
+	prefill_free(retriever->prefill);
+	later_free(retriever->later);
+	durability_free(retriever->durability);
+	object_table_free(retriever->objects);
+	gate_free(retriever->gate);
+	cap_close(retriever->cap);
+	errors_free(retriever->errors);
+	report_free(retriever->report);
+	templates_free(retriever->templates);
+	old_handles_close(retriever);
+	source_object_clear(&retriever->source_root);
+	private_close(retriever);
+	g_mutex_clear(&retriever->source_lock);
+	g_mutex_clear(&retriever->save_lock);
+	g_mutex_clear(&retriever->orders_lock);
+	g_mutex_clear(&retriever->dummy_lock);
+	recounts_free(retriever->recounts);
+	places_free(retriever->places);
+	listings_free(retriever->listings);
+	brought_free(retriever->brought);
+	history_free(retriever->history);
+	links_free(retriever->links);
+	g_main_loop_unref(retriever->loop);
+	g_free(retriever->saved_counters);
+	g_free(retriever->saved_orders);
+	config_free(retriever->config);
+	g_free(retriever);
+}

@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "retriever/volume/attach.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "lib/base/advice.h"
+#include "lib/base/filetree.h"
+#include "lib/base/flags.h"
+#include "lib/source/gate.h"
+#include "lib/source/posix_acl.h"
+#include "retriever/copies/aside.h"
+#include "retriever/copies/listed.h"
+#include "retriever/copies/lost_found.h"
+#include "retriever/copies/prior.h"
+#include "retriever/data/source_root.h"
+#include "retriever/making/attributes.h"
+#include "retriever/making/making.h"
+#include "retriever/names/fill_state.h"
+#include "retriever/objects/errors.h"
+#include "retriever/objects/jobs.h"
+#include "retriever/objects/private.h"
+#include "retriever/objects/state.h"
+#include "retriever/objects/templates.h"
+#include "retriever/progress/history.h"
+#include "retriever/progress/saved_counters.h"
+#include "retriever/volume/probe.h"
+
+/* What the source's root has now: its attributes, and what it has beside them, NULL where nothing
+ * is carried. */
+static int ask_root_xattrs(struct retriever *retriever, struct source_xattrs **xattrs)
+{
+	struct backend_request req = {.op = BACKEND_XATTRS, .priority = BACKEND_DEMAND};
+	struct source_entry root;
+	int ret = source_root_look(retriever);
+
+	*xattrs = NULL;
+	root.attr = retriever->source_root_attr;
+	if (ret || !retriever->carries)
+		return ret;
+	req.object = retriever->source_root;
+	ret = gate_call(retriever->gate, &req);
+	if (!ret && !attributes_take_answer(&req, &root, xattrs))
+		ret = -ESTALE;
+	return ret;
+}
+
+/* "" where the new file system stores the time of a file as it is. */
+static char *time_loss(struct retriever *retriever)
+{
+	const struct timespec times[2] = {{1, 123456789}, {1, 123456789}};
+	int fd = openat(retriever->private_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	struct stat st;
+	char *text = NULL;
+
+	if (fd >= 0 && futimens(fd, times) == 0 && fstat(fd, &st) == 0 &&
+	    st.st_mtim.tv_nsec != times[1].tv_nsec)
+		text = g_strdup_printf("times: the new file system cuts 0.123456789 s to 0.%09ld s",
+				       st.st_mtim.tv_nsec);
+	if (fd >= 0)
+		close(fd);
+	return text ? text : g_strdup("");
+}
+
+static unsigned told(const struct retriever *retriever)
+{
+	const unsigned carries = retriever->carries;
+	unsigned told = retriever->config->acl_source	  ? TOLD_WINDOWS
+			: carries & BACKEND_CARRIES_XATTR ? TOLD_XATTRS
+							  : 0;
+
+	if (carries & BACKEND_CARRIES_ACL)
+		told |= TOLD_ACLS;
+	if (carries & BACKEND_TRANSLATES_ACL)
+		told |= TOLD_NFS4;
+	return told;
+}
+
+int attach_report(struct retriever *retriever)
+{
+	const struct backend_ops *ops = retriever->backend->ops;
+	g_autofree char *text = ops->not_carried ? ops->not_carried(retriever->backend) : NULL;
+	g_autofree char *times = time_loss(retriever);
+	g_autofree char *all = g_strconcat(text ? text : "", "\n", times, NULL);
+	g_auto(GStrv) lines = g_strsplit(all, "\n", -1);
+	int ret = left_out_told(retriever->root_fd, told(retriever), false);
+
+	if (!ret)
+		ret = left_out_attached(retriever->root_fd);
+	for (char **line = lines; *line && !ret; line++)
+		if (**line)
+			ret = report_add(retriever->report, REPORT_VOLUME, "", *line);
+	return ret;
+}
+
+static int set_root_attributes(struct retriever *retriever, const struct source_xattrs *xattrs)
+{
+	const struct source_attr *attr = &retriever->source_root_attr;
+	struct carried carried = {0};
+	int ret;
+
+	fremovexattr(retriever->root_fd, XATTR_ACL_DEFAULT);
+	ret = attributes_set(retriever, retriever->root_fd, attr, xattrs, true, &carried);
+	if (!ret)
+		ret = attributes_report(retriever, &carried, retriever->root_fd, ".");
+	COUNT_SET(retriever, acls_carried, carried.acl);
+	COUNT_SET(retriever, xattrs_carried, carried.xattrs);
+	attributes_clear(&carried);
+	return ret;
+}
+
+void attach_root_record(struct migrate_record *rec, const struct source_object *root,
+			const struct source_attr *attr)
+{
+	*rec = (struct migrate_record){.state = MIGRATE_UNFILLED,
+				       .fileid = attr->fileid,
+				       .size = attr->nlink,
+				       .mtime = attr->mtime,
+				       .ctime = attr->ctime};
+	if (root->handle_len) {
+		rec->flags |= MIGRATE_REC_HANDLE;
+		rec->handle_len = root->handle_len;
+		memcpy(rec->handle, root->handle, rec->handle_len);
+	}
+	rec->path = g_strdup("");
+}
+
+static int store_root_record(struct retriever *retriever, const struct source_xattrs *xattrs)
+{
+	struct migrate_record rec;
+	int fd = retriever->root_fd, ret;
+
+	attach_root_record(&rec, &retriever->source_root, &retriever->source_root_attr);
+	ret = making_store_void(fd, &rec);
+	if (!ret)
+		ret = set_root_attributes(retriever, xattrs);
+	if (!ret)
+		ret = making_store_record(fd, &rec);
+	migrate_record_clear(&rec);
+	if (!ret && fsync(fd) < 0)
+		ret = -errno;
+	return ret;
+}
+
+int attach_refresh_root(struct retriever *retriever)
+{
+	struct source_xattrs *xattrs;
+	struct migrate_record rec;
+	int ret = ask_root_xattrs(retriever, &xattrs);
+
+	if (ret)
+		return ret;
+	attach_root_record(&rec, &retriever->source_root, &retriever->source_root_attr);
+	ret = attributes_strip(retriever->root_fd);
+	if (!ret && migrate_has_record(retriever->root_fd) == 0)
+		ret = making_store_void(retriever->root_fd, &rec);
+	migrate_record_clear(&rec);
+	if (!ret)
+		ret = set_root_attributes(retriever, xattrs);
+	source_xattrs_free(xattrs);
+	return ret;
+}
+
+/* ---- what is there already ---- */
+
+/* What the copy's own private directory has of use to the volume; the rest of it goes.  Again after
+ * a crash. */
+static int inherit(struct retriever *retriever, const struct prior *prior)
+{
+	static const char *const kept[] = {TEMPLATES_FILE, REPORT_FILE, ASIDE_DIR, LISTED_DIR};
+	int fd = openat(prior->fd, MIGRATE_PRIVATE_DIR,
+			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int ret = 0;
+
+	if (fd < 0 || !migrate_private_is_marked(fd)) {
+		if (fd >= 0)
+			close(fd);
+		return 0;
+	}
+	for (size_t i = 0; i < G_N_ELEMENTS(kept) && !ret; i++)
+		if (renameat(fd, kept[i], retriever->private_fd, kept[i]) < 0 && errno != ENOENT)
+			ret = -errno;
+	close(fd);
+	if (!ret && fsync(retriever->private_fd) < 0)
+		ret = -errno;
+	return ret ? ret : own_remove(prior->fd, MIGRATE_PRIVATE_DIR);
+}
+
+/* Moves the root's names to .migrate/prior/. */
+static int move_names(struct retriever *retriever, int prior_fd, char **message)
+{
+	int fd = openat(retriever->root_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), ret = 0;
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+
+	if (!dir)
+		return -errno;
+	while (!ret && (errno = 0, e = readdir(dir))) {
+		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
+		    !strcmp(e->d_name, MIGRATE_PRIVATE_DIR))
+			continue;
+		ret = renameat2(fd, e->d_name, prior_fd, e->d_name, RENAME_NOREPLACE) < 0 ? -errno
+											  : 0;
+		if (ret == -EEXIST) /* the tool has run again since an attach was cut short */
+			ret = aside_put(retriever, prior_fd, e->d_name, "", e->d_name);
+		else if (!ret)
+			continue;
+		if (!ret && renameat2(fd, e->d_name, prior_fd, e->d_name, RENAME_NOREPLACE) == 0)
+			continue;
+		ret = ret ? ret : -errno;
+		*message =
+			g_strdup_printf("%s/%s: cannot be taken over: %s%s",
+					retriever->config->root, e->d_name, g_strerror(-ret),
+					ret == -EBUSY ? ": something is mounted there: unmount it"
+						      : advice_for(ret));
+	}
+	if (!ret && errno)
+		ret = -errno;
+	closedir(dir);
+	return ret;
+}
+
+/* Files of a file system are most of what it has inodes for; btrfs does not say. */
+static gint64 names_about(int fd)
+{
+	struct statvfs st;
+
+	return fstatvfs(fd, &st) == 0 ? (gint64)(st.f_files - st.f_ffree) : 0;
+}
+
+static int adopt(struct retriever *retriever, const struct attach *how, char **message)
+{
+	struct prior prior = {.adopted = true,
+			      .content = how->content,
+			      .keep_extra = how->keep_extra,
+			      .names = names_about(retriever->root_fd)};
+	int fd, ret = prior_save(retriever->private_fd, &prior);
+
+	/* what is whole by its record must be on the disk */
+	if (!ret && syncfs(retriever->root_fd) < 0)
+		ret = -errno;
+	if (!ret && mkdirat(retriever->private_fd, PRIOR_DIR, 0700) < 0 && errno != EEXIST)
+		ret = -errno;
+	if (ret)
+		return ret;
+	fd = openat(retriever->private_fd, PRIOR_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	ret = move_names(retriever, fd, message);
+	close(fd);
+	/* what would come now would be served, and nobody compare it */
+	if (!ret && !migrate_is_vacant(retriever->root_fd, true)) {
+		*message = g_strdup_printf("%s: somebody still writes there: end that first",
+					   retriever->config->root);
+		ret = -EBUSY;
+	}
+	return ret ? ret : attributes_strip(retriever->root_fd);
+}
+
+static int open_prior(struct retriever *retriever, const struct attach *how, char **message)
+{
+	int ret = how->adopt ? adopt(retriever, how, message) : 0;
+
+	if (how->adopt) /* an attach before this one may have said otherwise how */
+		g_clear_pointer(&retriever->prior, prior_free);
+	if (!ret && !retriever->prior)
+		ret = prior_open(retriever->private_fd, &retriever->prior);
+	if (!ret && retriever->prior)
+		ret = inherit(retriever, retriever->prior);
+	if (!ret) /* it may have as many files as there are directories: nobody waits for that */
+		jobs_run(retriever->jobs, JOB_SLOW, listed_remove_all, retriever);
+	return ret;
+}
+
+/* ---- all of it ---- */
+
+/* Such as another tool has copied with the rest. */
+static bool has_private_of_others(int root_fd)
+{
+	int fd = openat(root_fd, MIGRATE_PRIVATE_DIR, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	bool has = fd >= 0 && !migrate_private_is_marked(fd) && !migrate_is_vacant(fd, false);
+
+	if (fd >= 0)
+		close(fd);
+	return has;
+}
+
+/* Before anything is moved: what cannot be. */
+static int check_flags(const struct retriever *retriever, bool adopt, char **message)
+{
+	const char *word = flags_word(retriever->root_fd, "");
+	g_autofree char *path = g_strdup(retriever->config->root);
+	DIR *dir = adopt && !word ? retriever_list(retriever->root_fd, ".") : NULL;
+	struct dirent *e;
+
+	while (dir && !word && (e = readdir(dir))) {
+		word = strcmp(e->d_name, "..") ? flags_word(retriever->root_fd, e->d_name) : NULL;
+		if (word) {
+			g_free(path);
+			path = g_build_filename(retriever->config->root, e->d_name, NULL);
+		}
+	}
+	if (dir)
+		closedir(dir);
+	if (word)
+		*message = g_strdup_printf("%s: it is %s: take that off, then attach again", path,
+					   word);
+	return word ? -EPERM : 0;
+}
+
+static int check_state(struct retriever *retriever, const struct attach *how, char **message)
+{
+	enum volume_state state = volume_state(retriever);
+	const struct volume_config *config = retriever->config;
+
+	if (state == VOLUME_MIGRATING || state == VOLUME_WHOLE) {
+		*message = g_strdup_printf("%s is attached already: see migratectl status %s",
+					   config->root, config->name);
+		return -EALREADY;
+	}
+	if (how->adopt && retriever->copying) {
+		*message = g_strdup_printf("%s is a copy of this volume's: attach without --adopt",
+					   config->root);
+		return -EINVAL;
+	}
+	if (how->adopt && has_private_of_others(retriever->root_fd)) {
+		*message = g_strdup_printf("%s/" MIGRATE_PRIVATE_DIR
+					   " is not this volume's: rename it, then attach again",
+					   config->root);
+		return -EEXIST;
+	}
+	if (how->adopt || migrate_is_vacant(retriever->root_fd, true))
+		return check_flags(retriever, how->adopt, message);
+	*message = g_strdup_printf("%s is not empty%s: attach needs an empty directory, so that "
+				   "nothing is covered; to take over what another tool has copied "
+				   "there: migratectl attach --adopt %s",
+				   config->root, lost_found_text(retriever->root_fd), config->name);
+	return -ENOTEMPTY;
+}
+
+/* What a way back that was killed has parked on the old server would be missing here. */
+static int check_way_back(struct retriever *retriever, char **message)
+{
+	struct backend_request req = {.op = BACKEND_LOOKUP,
+				      .priority = BACKEND_DEMAND,
+				      .object = retriever->source_root,
+				      .name = MIGRATE_ROLLBACK_DIR};
+	int ret = gate_call(retriever->gate, &req);
+
+	if (ret == -ENOENT || ret == -ENOTUNIQ) /* or one in another spelling */
+		return 0;
+	*message = ret ? g_strdup_printf("%s: the old server refused to tell whether it has "
+					 "a " MIGRATE_ROLLBACK_DIR ": %s",
+					 retriever->config->source, g_strerror(-ret))
+		       : g_strdup_printf("%s has a " MIGRATE_ROLLBACK_DIR ": a way back to it is "
+					 "under way, or was killed, and may have objects in there: "
+					 "let migratectl rollback end first; or look at them, and "
+					 "rename it there",
+					 retriever->config->source);
+	return ret ? ret : -EBUSY;
+}
+
+static int prepare(struct retriever *retriever, const struct attach *how, char **message)
+{
+	g_autofree char *missing = NULL;
+	int ret = probe_file_system(retriever->root_fd, &missing);
+
+	if (ret) {
+		*message = g_strdup_printf("%s: cannot be made a volume: %s",
+					   retriever->config->root, missing);
+		return ret;
+	}
+	ret = lost_found_remove(retriever->root_fd);
+	if (ret && !how->adopt) { /* which moves it with the rest, or says why not */
+		*message = g_strdup_printf(
+			"%s/" MIGRATE_LOST_FOUND
+			": cannot be removed, and would hide the old server's: %s%s",
+			retriever->config->root, g_strerror(-ret),
+			ret == -EBUSY ? ": unmount what is mounted there" : advice_for(ret));
+		return ret;
+	}
+	ret = private_open(retriever, true);
+	if (!ret && !retriever->copying)
+		ret = open_prior(retriever, how, message);
+	if (!ret)
+		ret = templates_set_directory(retriever->templates, retriever->private_fd);
+	return ret;
+}
+
+static int bind_root(struct retriever *retriever, const struct source_xattrs *xattrs)
+{
+	const bool copied = retriever->prior && !retriever->prior->adopted;
+	/* of a copy of ours the marks are as it was made */
+	const unsigned before =
+		copied ? left_out_get_told(retriever->prior->fd) : TOLD_KNOWN | told(retriever);
+	int fd = openat(retriever->private_fd, ORDERED_FILE,
+			O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	int ret = fd < 0 ? -errno : 0;
+
+	if (fd >= 0)
+		close(fd);
+	errors_set_directory(retriever->errors, retriever->private_fd);
+	report_set_directory(retriever->report, retriever->private_fd);
+	counters_reset(retriever);
+	history_reset(retriever);
+	COUNT_SET(retriever, directories_found, 1);
+	COUNT_SET(retriever, unfilled, 1);
+	COUNT_SET(retriever, exact, 1);
+	aside_count(retriever);
+	counters_save(retriever, false);
+	history_sample(retriever);
+	if (!ret && before & TOLD_KNOWN)
+		ret = left_out_told(retriever->root_fd, before, true);
+	if (!ret)
+		ret = attach_report(retriever);
+	if (!ret)
+		ret = store_root_record(retriever, xattrs);
+	/* what is there binds, durable or not */
+	if (migrate_has_record(retriever->root_fd))
+		private_set_attached(retriever);
+	return ret;
+}
+
+int attach_volume(struct retriever *retriever, const struct attach *how, char **message)
+{
+	struct source_xattrs *xattrs;
+	int ret = check_state(retriever, how, message);
+
+	if (ret)
+		return ret;
+	ret = ask_root_xattrs(retriever, &xattrs);
+	if (ret) {
+		*message =
+			ret == -EHOSTDOWN
+				? g_strdup_printf("%s: its root: " SOURCE_NO_OWNER,
+						  retriever->config->source)
+				: g_strdup_printf(
+					  "%s: the old server refused to tell the attributes of "
+					  "its root: %s; give this machine's root its rights there",
+					  retriever->config->source, g_strerror(-ret));
+		return ret;
+	}
+	ret = check_way_back(retriever, message);
+	if (!ret)
+		ret = prepare(retriever, how, message);
+	if (!ret)
+		ret = bind_root(retriever, xattrs);
+	if (!ret && how->accept)
+		g_atomic_int_set(&retriever->accepted, 1);
+	source_xattrs_free(xattrs);
+	if (ret && !*message)
+		*message =
+			g_strdup_printf("%s: cannot be made a volume: %s%s",
+					retriever->config->root, g_strerror(-ret), advice_for(ret));
+	return ret;
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "retriever/volume/finalize.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/base/filetree.h"
+#include "lib/report/left_out.h"
+#include "lib/report/losses.h"
+#include "retriever/copies/aside.h"
+#include "retriever/copies/prior.h"
+#include "retriever/data/durability.h"
+#include "retriever/objects/errors.h"
+#include "retriever/objects/private.h"
+#include "retriever/objects/state.h"
+#include "retriever/objects/templates.h"
+#include "retriever/progress/history.h"
+#include "retriever/volume/leaving.h"
+#include "retriever/volume/proof_place.h"
+#include "retriever/volume/verify.h"
+
+/* The root's mtime is the clients': removing our directory must not move it. */
+static void remove_private(struct retriever *retriever)
+{
+	struct stat st;
+
+	fstat(retriever->root_fd, &st);
+	own_remove(retriever->root_fd, MIGRATE_PRIVATE_DIR);
+	futimens(retriever->root_fd, (struct timespec[2]){st.st_atim, st.st_mtim});
+	fsync(retriever->root_fd);
+}
+
+/* Nothing is written to .migrate/ from here on. */
+static void leave_private(struct retriever *retriever)
+{
+	private_leave(retriever);
+	errors_set_directory(retriever->errors, -1);
+	report_set_directory(retriever->report, -1);
+	templates_set_directory(retriever->templates, -1);
+}
+
+static int keep_report(struct retriever *retriever, char **message)
+{
+	const char *path = retriever->config->report;
+	g_autofree char *head = g_strdup_printf(
+		"carried\tacls\t%" G_GINT64_FORMAT "\ncarried\txattrs\t%" G_GINT64_FORMAT "\n",
+		COUNT_GET(retriever, acls_carried), COUNT_GET(retriever, xattrs_carried));
+	int ret = report_keep(retriever->report, path, head);
+
+	if (!ret)
+		ret = history_keep(retriever);
+	if (ret)
+		*message =
+			g_strdup_printf("%s: the report of what could not be carried over cannot "
+					"be kept there: %s: make room, or set \"report\" in the "
+					"configuration",
+					path, g_strerror(-ret));
+	return ret;
+}
+
+static int keep_proof(struct retriever *retriever, char **message)
+{
+	g_autofree char *path = proof_place_path(retriever->config);
+	int ret = proof_place_keep(retriever);
+
+	if (ret)
+		*message = g_strdup_printf("%s: what the comparison of both sides found cannot be "
+					   "kept there: %s: make room, or set \"report\" in the "
+					   "configuration",
+					   path, g_strerror(-ret));
+	return ret;
+}
+
+static char *finalized(struct retriever *retriever, uint64_t losses, uint64_t names)
+{
+	g_autoptr(GKeyFile) f = g_key_file_new();
+
+	g_key_file_set_uint64(f, "finalize", "losses", losses);
+	g_key_file_set_uint64(f, "finalize", "names-skipped", names);
+	g_key_file_set_string(f, "finalize", "report", retriever->config->report);
+	return g_key_file_to_data(f, NULL, NULL);
+}
+
+/* What is in no directory that was compared has been looked at by nobody. */
+static int check_aside(struct retriever *retriever, char **message)
+{
+	const char *name = retriever->config->name;
+	int ret = 0;
+
+	if (retriever->prior && unlinkat(retriever->private_fd, PRIOR_DIR, AT_REMOVEDIR) < 0 &&
+	    errno != ENOENT)
+		ret = aside_put(retriever, retriever->private_fd, PRIOR_DIR, "", PRIOR_DIR);
+	if (!ret)
+		ret = leaving_recover(retriever);
+	if (!ret)
+		ret = aside_count(retriever);
+	if (ret) {
+		*message = g_strdup_printf("%s/" MIGRATE_PRIVATE_DIR "/" ASIDE_DIR ": %s",
+					   retriever->config->root, g_strerror(-ret));
+		return ret;
+	}
+	if (!COUNT_GET(retriever, aside))
+		return 0;
+	*message =
+		g_strdup_printf("%" G_GINT64_FORMAT " objects are set aside, "
+				"and would be destroyed: look at them (migratectl aside %s), then "
+				"restore them (--restore PATH) or let them go (--discard)",
+				COUNT_GET(retriever, aside), name);
+	return -EBUSY;
+}
+
+int finalize_volume(struct retriever *retriever, bool unwatched, char **message)
+{
+	struct verify_count count;
+	enum volume_state state = volume_state(retriever);
+	uint64_t losses = report_count(retriever->report), names = report_names(retriever->report);
+	int ret;
+
+	if (state == VOLUME_FINISHED)
+		return 0;
+	if (state == VOLUME_UNATTACHED || state == VOLUME_COPYING || state == VOLUME_COPIED) {
+		*message = g_strdup_printf("%s is not attached: there is nothing to finalize",
+					   retriever->config->root);
+		return -EINVAL;
+	}
+	/* What failed some time ago is told to whoever asks first, and was not taken for durable.
+	 */
+	durability_sync_all(retriever);
+	ret = (unwatched ? verify_volume : verify_watched)(retriever, &count, message);
+	if (!ret && count.unfinished) {
+		*message =
+			g_strdup_printf("%" G_GUINT64_FORMAT " objects are unfinished, the first "
+					"is %s: run migrate-crawler %s, see migratectl errors %s",
+					count.unfinished, count.first, retriever->config->name,
+					retriever->config->name);
+		ret = -EBUSY;
+	}
+	g_free(count.first);
+	if (!ret)
+		ret = check_aside(retriever, message);
+	if (ret)
+		return ret;
+	ret = durability_sync_all(retriever);
+	if (!ret)
+		ret = left_out_attached(retriever->root_fd);
+	if (ret) {
+		*message = g_strdup_printf("%s: %s", retriever->config->root, g_strerror(-ret));
+		return ret;
+	}
+	ret = keep_report(retriever, message);
+	if (!ret)
+		ret = keep_proof(retriever, message);
+	if (ret)
+		return ret;
+	leave_private(retriever);
+	remove_private(retriever);
+	*message = finalized(retriever, losses, names);
+	return 0;
+}

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "retriever/volume/skip.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/base/text.h"
+#include "retriever/names/fill.h"
+#include "retriever/objects/answers.h"
+#include "retriever/objects/errors.h"
+#include "retriever/objects/object.h"
+#include "retriever/volume/leaving.h"
+
+/* What was asked for. */
+struct order {
+	bool all, leave, filtered;
+	char **lines;
+	GPtrArray *paths; /* in lines */
+	const char *because;
+	struct errors_filter filter;
+};
+
+/* A directory in which something is given up, or a file that is. */
+struct target {
+	struct migrate_binding key;
+	char *path;   /* one of those that were given */
+	char *reason; /* of an object itself */
+	struct given_up *given_up;
+};
+
+struct skipping {
+	struct retriever *retriever;
+	const struct order *order;
+	GPtrArray *targets;
+	GHashTable *by_key; /* of the former */
+	uint64_t names;
+	unsigned directories, failed;
+	int status;    /* of the first that failed */
+	char *failure; /* likewise */
+};
+
+static void target_free(gpointer p)
+{
+	struct target *target = p;
+
+	g_free(target->path);
+	g_free(target->reason);
+	given_up_unref(target->given_up);
+	g_free(target);
+}
+
+/* A path that was given, and the entry that it is. */
+struct meant {
+	struct error_entry entry;
+	unsigned found;
+};
+
+static void meant_free(gpointer p)
+{
+	struct meant *meant = p;
+
+	error_entry_clear(&meant->entry);
+	g_free(meant);
+}
+
+static struct target *find_target(struct skipping *s, const struct migrate_binding *key,
+				  const char *path)
+{
+	struct target *target = g_hash_table_lookup(s->by_key, key);
+
+	if (target)
+		return target;
+	target = g_new0(struct target, 1);
+	target->key = *key;
+	target->path = g_strdup(path);
+	target->given_up = given_up_new(s->order->all);
+	given_up_because(target->given_up, s->order->because);
+	if (s->order->leave)
+		given_up_take_refused(target->given_up);
+	g_ptr_array_add(s->targets, target);
+	g_hash_table_insert(s->by_key, &target->key, target);
+	return target;
+}
+
+static bool stands_for_several(const struct error_entry *entry)
+{
+	return entry->name && !strcmp(entry->name, ERRORS_MORE);
+}
+
+static void add_target(struct skipping *s, const struct error_entry *entry, const char *path)
+{
+	struct target *target = find_target(s, &entry->key, path);
+
+	if (!entry->name && !target->reason)
+		target->reason = g_strdup(entry->reason);
+	if (stands_for_several(entry))
+		given_up_take_all(target->given_up);
+	else if (entry->name)
+		given_up_add(target->given_up, entry->name);
+	if (s->order->all) {
+		g_autoptr(GPtrArray) names = errors_names(s->retriever->errors, &entry->key);
+
+		for (guint i = 0; i < names->len; i++)
+			given_up_add(target->given_up, names->pdata[i]);
+	}
+}
+
+/* Whether the entry is what can be meant by a path: a name, with all a directory, and with leave
+ * any object as well. */
+static bool can_be_meant(const struct error_entry *entry, const struct order *order)
+{
+	if (!entry->key.len || stands_for_several(entry))
+		return false;
+	return entry->name ? !order->all : order->all || order->leave;
+}
+
+/* Looks for all paths in one pass over the list. */
+static GHashTable *find_meant(struct skipping *s)
+{
+	GHashTable *by_path = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, meant_free);
+	struct error_entry entry;
+
+	for (guint i = 0; i < s->order->paths->len; i++)
+		g_hash_table_replace(by_path, s->order->paths->pdata[i], g_new0(struct meant, 1));
+	for (guint i = 0; errors_get(s->retriever->errors, &i, NULL, &entry); i++) {
+		g_autofree char *line = refused_line(entry.path);
+		struct meant *meant = g_hash_table_lookup(by_path, line);
+
+		if (meant && can_be_meant(&entry, s->order) && ++meant->found == 1) {
+			meant->entry = entry;
+			continue;
+		}
+		error_entry_clear(&entry);
+	}
+	return by_path;
+}
+
+static int resolve(struct skipping *s, char **text)
+{
+	const struct order *order = s->order;
+	g_autoptr(GHashTable) by_path = find_meant(s);
+
+	for (guint i = 0; i < order->paths->len; i++) {
+		const char *path = order->paths->pdata[i];
+		const struct meant *meant = g_hash_table_lookup(by_path, path);
+
+		if (meant->found > 1) {
+			*text = g_strdup_printf("%s: stands for several names: rename them on the "
+						"old server, or give up all of the directory "
+						"(--all)",
+						path);
+			return -ENOTUNIQ;
+		}
+		if (!meant->found) {
+			*text = g_strdup_printf(
+				"%s: is no %s that failed%s; see migratectl errors %s, and run "
+				"migrate-crawler where that lacks it",
+				path,
+				order->all     ? "directory"
+				: order->leave ? "name or object"
+					       : "name of a directory",
+				order->leave ? "" : " (what the old server refuses: --leave)",
+				s->retriever->config->name);
+			return -ENOENT;
+		}
+		add_target(s, &meant->entry, path);
+	}
+	return 0;
+}
+
+/* All that the filter lets through. */
+static int take_filtered(struct skipping *s, char **text)
+{
+	const struct order *order = s->order;
+	struct error_entry entry;
+
+	for (guint i = 0; errors_get(s->retriever->errors, &i, &order->filter, &entry); i++) {
+		g_autofree char *line = refused_line(entry.path);
+
+		if (entry.key.len && (entry.name || order->leave))
+			add_target(s, &entry, line);
+		error_entry_clear(&entry);
+	}
+	if (s->targets->len)
+		return 0;
+	*text = g_strdup_printf("nothing that failed%s%s%s%s can be given up%s; see migratectl "
+				"errors %s",
+				order->filter.below ? " below " : "",
+				order->filter.below ? order->filter.below : "",
+				order->filter.reason ? " with just the reason " : "",
+				order->filter.reason ? order->filter.reason : "",
+				order->leave ? "" : " (what the old server refuses: --leave)",
+				s->retriever->config->name);
+	return -ENOENT;
+}
+
+static int fill(struct object *object, struct given_up *given_up)
+{
+	struct answers answers;
+
+	answers_init(&answers, 1);
+	directory_fill_without(object, given_up, answers_take, &answers);
+	return answers_wait(&answers);
+}
+
+/* A directory, or a file that goes.  *text: what failed, where that is told. */
+static int skip_target(struct skipping *s, struct target *target, char **text)
+{
+	struct retriever *retriever = s->retriever;
+	int fd = retriever_open_binding(retriever, &target->key, O_RDONLY | O_NONBLOCK);
+	struct object *object;
+	unsigned names = 0;
+	int ret;
+
+	if (fd < 0)
+		return fd == -ESTALE ? 0 : fd; /* clients have removed it */
+	ret = object_get(retriever, fd, &object);
+	close(fd);
+	if (ret)
+		return ret;
+	if (!is_directory(object)) {
+		ret = leave_file(object, target->reason ? target->reason : "it failed",
+				 s->order->because, &names, text);
+		s->names += names;
+	} else {
+		ret = fill(object, target->given_up);
+		/* one that is gone there is looked for before */
+		if (ret == -ESTALE && s->order->leave)
+			ret = fill(object, target->given_up);
+		if (!ret) {
+			s->names += given_up_count(target->given_up);
+			s->directories++;
+		}
+	}
+	object_unref(object);
+	return ret;
+}
+
+static char *failure(struct skipping *s, const struct target *target, int status, const char *text)
+{
+	if (text)
+		return g_strdup_printf("%s: %s", target->path, text);
+	if (status == -EREMOTEIO)
+		return g_strdup_printf(
+			"%s: nothing is given up in this directory, where something else fails "
+			"too: see migratectl errors %s, and give up in one command (or with "
+			"--all) whatever cannot be there",
+			target->path, s->retriever->config->name);
+	return g_strdup_printf("%s: nothing is given up in this directory: %s", target->path,
+			       g_strerror(-status));
+}
+
+static int skip_targets(struct skipping *s, char **text)
+{
+	for (guint i = 0; i < s->targets->len; i++) {
+		struct target *target = s->targets->pdata[i];
+		g_autofree char *said = NULL;
+		int ret = skip_target(s, target, &said);
+
+		if (ret && !s->failed++) {
+			s->status = ret;
+			s->failure = failure(s, target, ret, said);
+		}
+		if (g_atomic_int_get(&s->retriever->closing))
+			break;
+	}
+	if (!s->status) {
+		*text = g_strdup_printf("[skip]\nnames=%" G_GUINT64_FORMAT "\ndirectories=%u\n",
+					s->names, s->directories);
+		return 0;
+	}
+	GString *all = g_string_new(s->failure);
+	if (s->failed > 1)
+		g_string_append_printf(all, "; likewise %u more", s->failed - 1);
+	if (s->names)
+		g_string_append_printf(all, "; elsewhere %" G_GUINT64_FORMAT " are given up",
+				       s->names);
+	*text = g_string_free(all, FALSE);
+	return s->status;
+}
+
+/* FALSE: it is none. */
+static bool parse(const char *argument, struct order *order)
+{
+	if (!argument ||
+	    !(g_str_has_prefix(argument, "all ") || g_str_has_prefix(argument, "names ")))
+		return false;
+	order->all = *argument == 'a';
+	order->lines = g_strsplit(strchr(argument, ' ') + 1, "\n", -1);
+	for (char **line = order->lines; *line; line++) {
+		if (errors_filter_take(&order->filter, *line))
+			order->filtered = true;
+		else if (!strcmp(*line, "leave"))
+			order->leave = true;
+		else if (g_str_has_prefix(*line, "because "))
+			order->because = *line + strlen("because ");
+		else
+			g_ptr_array_add(order->paths, *line);
+	}
+	return *order->lines && order->filtered == !order->paths->len;
+}
+
+int skip_command(struct retriever *retriever, const char *argument, char **text)
+{
+	g_autoptr(GPtrArray) paths = g_ptr_array_new();
+	g_autoptr(GPtrArray) targets = g_ptr_array_new_with_free_func(target_free);
+	g_autoptr(GHashTable) by_key = g_hash_table_new(object_key_hash, object_key_equal);
+	struct order order = {.paths = paths, .filter.whole = true};
+	struct skipping s = {
+		.retriever = retriever, .order = &order, .targets = targets, .by_key = by_key};
+	int ret = parse(argument, &order) ? 0 : -EINVAL;
+
+	if (ret)
+		*text = g_strdup("skip takes `names` or `all`, and either paths, or a reason or a "
+				 "directory");
+	else
+		ret = order.filtered ? take_filtered(&s, text) : resolve(&s, text);
+	if (!ret)
+		ret = skip_targets(&s, text);
+	leaving_recover(retriever);
+	g_free(s.failure);
+	g_strfreev(order.lines);
+	return ret;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <json-glib/json-glib.h>
+
+#include "ctl/check/show.h"
+#include "tests/ctl/check/whole.h"
+
+START_TEST(parsed)
+{
+	struct survey survey;
+	g_autofree char *text = NULL;
+	g_autoptr(JsonParser) parser = json_parser_new();
+	JsonObject *root, *losses, *acl;
+
+	whole_begin(&survey);
+	whole_lose(&survey);
+	text = show_json(&survey);
+	ck_assert(json_parser_load_from_data(parser, text, -1, NULL));
+	root = json_node_get_object(json_parser_get_root(parser));
+	ck_assert_int_eq(json_object_get_int_member(root, "quickmigrate_check"), SHOW_FORMAT);
+	ck_assert_str_eq(json_object_get_string_member(root, "verdict"), "losses");
+	losses = json_object_get_object_member(root, "losses");
+	ck_assert_uint_eq(json_object_get_size(losses), LOSS_NOTES);
+	acl = json_object_get_object_member(losses, "acl");
+	ck_assert_int_eq(json_object_get_int_member(acl, "total"), 1);
+	ck_assert_uint_eq(json_array_get_length(json_object_get_array_member(acl, "first")), 1);
+	ck_assert_uint_eq(
+		json_array_get_length(json_object_get_array_member(root, "never_carried")), 2);
+	ck_assert(json_object_get_null_member(json_object_get_object_member(root, "estimate"),
+					      "data") == FALSE);
+	survey_clear(&survey);
+}
+END_TEST
+
+/* What cannot be told is null. */
+START_TEST(unknown)
+{
+	struct survey survey;
+	g_autofree char *text = NULL;
+
+	whole_begin(&survey);
+	survey.estimate = (struct estimate){0};
+	survey.target.known = false;
+	text = show_json(&survey);
+	ck_assert_ptr_nonnull(strstr(text, "\"crawl\" : null"));
+	ck_assert_ptr_null(strstr(text, "bytes_free"));
+	survey_clear(&survey);
+}
+END_TEST
+
+int main(void)
+{
+	const TTest *const tests[] = {parsed, unknown, NULL};
+
+	return run_made("show_json", tests);
+}

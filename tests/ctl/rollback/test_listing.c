@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "ctl/rollback/listing.h"
+
+#include "tests/ctl/rollback/trees.h"
+
+/* A name that no hint leads to is found by a walk. */
+START_TEST(searched)
+{
+	struct migrate_binding handle;
+	struct way way;
+
+	trees_make(FILL);
+	handle = handle_of("a/b/c/y");
+	sh("echo more >>" NEW_TREE "/a/b/c/y");
+	journal_store_touch(journal, &handle, JOURNAL_DATA, NULL);
+	trees_commit();
+	journal_store_close(journal);
+	way_open(&way);
+	g_autofree char *path = tree_path(tree_node(way.tree, &handle));
+	ck_assert_str_eq(path, "a/b/c/y");
+	way_close(&way);
+	open_store();
+	go_back(0);
+	same_trees();
+}
+END_TEST
+
+/* One that is known is found again. */
+START_TEST(each_name_once)
+{
+	struct way way;
+
+	trees_make(FILL);
+	const struct migrate_binding handle = handle_of("a/1");
+	note("a/1", JOURNAL_DATA | JOURNAL_SCANNED);
+	trees_commit();
+	journal_store_close(journal);
+	way_open(&way);
+	ck_assert_uint_eq(tree_node(way.tree, &handle)->at->len, 2);
+	way_close(&way);
+}
+END_TEST
+
+static unsigned loaded(void)
+{
+	struct way way;
+
+	trees_commit();
+	journal_store_close(journal);
+	way_open(&way);
+	const unsigned nodes = way.tree->active->len;
+	way_close(&way);
+	open_store();
+	return nodes;
+}
+
+static void written(const struct migrate_binding *handle)
+{
+	journal_store_touch(journal, handle, JOURNAL_DATA, NULL);
+}
+
+/* Of another tree of the file system: it is looked for once, until a name of it comes here. */
+START_TEST(elsewhere)
+{
+	struct migrate_binding handle, linked;
+
+	trees_make(FILL);
+	sh("mkdir " NEW_TREE "/other && cd " NEW_TREE
+	   "/other && echo foreign >f && echo foreign >g");
+	handle = handle_of("other/f");
+	linked = handle_of("other/g");
+	sh("ln " NEW_TREE "/other/g " NEW_TREE "/e/g");
+	journal_store_linked(journal, &linked);
+	note_made("e/g");
+	/* out of sight */
+	sh("mount -t tmpfs tmpfs " NEW_TREE "/other");
+	written(&handle);
+	ck_assert_uint_eq(loaded(), 4); /* with the root, and where the link is */
+	go_back(0);
+	sh("cmp " NEW_TREE "/e/g " OLD_TREE "/e/g");
+	ck_assert_uint_eq(loaded(), 1);
+	written(&handle);
+	ck_assert_uint_eq(loaded(), 1);
+	sh("umount " NEW_TREE "/other && ln " NEW_TREE "/other/f " NEW_TREE "/d/f");
+	note_made("d/f");
+	sh("mount -t tmpfs tmpfs " NEW_TREE "/other");
+	ck_assert_uint_eq(loaded(), 3);
+	go_back(0);
+	sh("cmp " NEW_TREE "/d/f " OLD_TREE "/d/f");
+}
+END_TEST
+
+/* What was written before its directory came here came with that. */
+START_TEST(came_along)
+{
+	struct migrate_binding handle;
+
+	trees_make(FILL);
+	sh("mkdir -p " NEW_TREE "/e/came/deep && echo foreign >" NEW_TREE "/e/came/deep/f");
+	handle = handle_of("e/came/deep/f");
+	note_made("e/came");
+	written(&handle);
+	go_back(0);
+	same_trees();
+}
+END_TEST
+
+/* From there the retriever may bring it, and nobody would tell. */
+START_TEST(in_the_private_directory)
+{
+	struct migrate_binding handle;
+
+	trees_make(FILL);
+	sh("mkdir -p " NEW_TREE "/.migrate/prior && echo kept >" NEW_TREE "/.migrate/prior/f");
+	handle = handle_of(".migrate/prior/f");
+	written(&handle);
+	go_back(0);
+	ck_assert_uint_eq(loaded(), 2);
+	sh("mv " NEW_TREE "/.migrate/prior/f " NEW_TREE "/d/f && cp -a " NEW_TREE "/d/f " OLD_TREE
+	   "/d/f");
+	sh("echo more >>" NEW_TREE "/d/f");
+	go_back(1); /* found, and newer on the old server than the switch */
+}
+END_TEST
+
+START_TEST(given_up)
+{
+	struct way way;
+
+	trees_make(FILL);
+	sh("mkdir " NEW_TREE "/.migrate && "
+	   "printf 'name\t" NEW_TREE "/a/never\tgiven up\n' >" NEW_TREE "/.migrate/report && "
+	   "printf 'name\t" NEW_TREE "/before/moved\tgiven up\n' >>" NEW_TREE "/.migrate/report && "
+	   "echo x >" OLD_TREE "/a/never");
+	trees_commit();
+	journal_store_close(journal);
+	way_open(&way);
+	struct migrate_binding a = handle_of("a");
+	struct node *dir = tree_node(way.tree, &a);
+	ck_assert(listing_given_up(way.tree, tree_node_there(way.tree, dir, "never", 1)));
+	ck_assert(!listing_given_up(way.tree, tree_node_there(way.tree, dir, "1", 2)));
+	/* its directory had another path then */
+	ck_assert(listing_given_up(way.tree, tree_node_there(way.tree, dir, "moved", 3)));
+	ck_assert(!listing_left(way.tree, dir));
+	sh("printf 'name\t" NEW_TREE "/a\tit is not listed\n' >>" NEW_TREE "/.migrate/report");
+	ck_assert(listing_left(way.tree, dir));
+	ck_assert(!listing_given_up(way.tree, tree_node_there(way.tree, dir, "1", 2)));
+	ck_assert(!listing_left(way.tree, way.tree->root));
+	/* what is not written to its end is nobody's name yet; another file has other names */
+	sh("printf 'name\t" NEW_TREE "/e/emp' >>" NEW_TREE "/.migrate/report");
+	ck_assert(!listing_given_up(way.tree, tree_node_there(way.tree, dir, "emp", 4)));
+	sh("printf 'ty\tgiven up\n' >>" NEW_TREE "/.migrate/report");
+	ck_assert(!listing_given_up(way.tree, tree_node_there(way.tree, dir, "emp", 5)));
+	ck_assert(listing_given_up(way.tree, tree_node_there(way.tree, dir, "empty", 6)));
+	sh("cd " NEW_TREE "/.migrate && grep empty report >new && mv new report");
+	ck_assert(!listing_given_up(way.tree, tree_node_there(way.tree, dir, "never", 7)));
+	ck_assert(listing_given_up(way.tree, tree_node_there(way.tree, dir, "empty", 8)));
+	way_close(&way);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("listing");
+	TCase *tcase = tcase_create("all");
+
+	tcase_set_timeout(tcase, 60);
+	tcase_add_test(tcase, searched);
+	tcase_add_test(tcase, each_name_once);
+	tcase_add_test(tcase, elsewhere);
+	tcase_add_test(tcase, came_along);
+	tcase_add_test(tcase, in_the_private_directory);
+	tcase_add_test(tcase, given_up);
+	suite_add_tcase(suite, tcase);
+	return run_suite(suite);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "ctl/rollback/tree.h"
+
+#include "tests/ctl/rollback/trees.h"
+
+START_TEST(names_in_stage)
+{
+	struct node node = {.handle = {.type = 0x81, .len = 3, .bytes = {0, 0xab, 0xff}}};
+	g_autofree char *name = tree_stage_name(&node, STAGE_PARKED);
+	struct migrate_binding handle;
+
+	ck_assert_str_eq(name, "p8100abff");
+	ck_assert(tree_stage_parse(name, &handle));
+	ck_assert(migrate_binding_equal(&handle, &node.handle));
+	ck_assert(!tree_stage_parse("p8", &handle));
+	ck_assert(!tree_stage_parse("p81zz", &handle));
+	ck_assert(!tree_stage_parse("pother", &handle));
+}
+END_TEST
+
+/* Of what was moved with its parents, and what only was in what was moved. */
+START_TEST(paths)
+{
+	struct way way;
+
+	trees_make(FILL);
+	change("a/b/c/y", JOURNAL_DATA, "echo >>a/b/c/y");
+	move("a/b", "e/b");
+	move("e", "z");
+	struct migrate_binding y = handle_of("z/b/c/y"), c = handle_of("z/b/c"), z = handle_of("z");
+	trees_commit();
+	journal_store_close(journal);
+	way_open(&way);
+	g_autofree char *there = tree_path(tree_node(way.tree, &y));
+	ck_assert_str_eq(there, "a/b/c/y");
+	g_autofree char *dir = tree_path(tree_node(way.tree, &c));
+	ck_assert_str_eq(dir, "a/b/c");
+	g_autofree char *top = tree_path(tree_node(way.tree, &z));
+	ck_assert_str_eq(top, "e");
+	g_autofree char *here = tree_shown_path(tree_node(way.tree, &z));
+	ck_assert_str_eq(here, "z");
+	way_close(&way);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("tree");
+	TCase *tcase = tcase_create("all");
+
+	tcase_set_timeout(tcase, 60);
+	tcase_add_test(tcase, names_in_stage);
+	tcase_add_test(tcase, paths);
+	suite_add_tcase(suite, tcase);
+	return run_suite(suite);
+}

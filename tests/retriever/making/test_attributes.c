@@ -1,0 +1,779 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "tests/retriever/core_hook.h"
+#include "tests/retriever/core_xattrs.h"
+
+#include <sched.h>
+#include <sys/mount.h>
+
+#include "lib/acl/windows.h"
+#include "lib/report/losses.h"
+#include "retriever/making/attributes.h"
+#include "retriever/objects/errors.h"
+#include "tests/retriever/nt_support.h"
+
+static struct core core;
+
+static void source_mode(const char *name, mode_t mode)
+{
+	g_autofree char *path = g_strconcat(core.source, "/", name, NULL);
+
+	ck_assert_int_eq(chmod(path, mode), 0);
+}
+
+static void source_owner(const char *name, uid_t uid, gid_t gid)
+{
+	g_autofree char *path = g_strconcat(core.source, "/", name, NULL);
+
+	ck_assert_int_eq(lchown(path, uid, gid), 0);
+}
+
+/* One file "f" and a directory "d" on the old server. */
+static void make(void)
+{
+	core_make(&core);
+	core_carry(&core);
+	core_source_file(&core, "f", 5000, 1);
+	core_source_file(&core, "d/g", 10, 2);
+}
+
+static int open_stub(const char *name)
+{
+	return core_find(&core, name, O_RDONLY);
+}
+
+static mode_t mode_of(int fd)
+{
+	struct stat st;
+
+	ck_assert_int_eq(fstat(fd, &st), 0);
+	return st.st_mode & 07777;
+}
+
+static void expect_times(int fd)
+{
+	struct stat st;
+
+	ck_assert_int_eq(fstat(fd, &st), 0);
+	ck_assert_int_eq(st.st_mtim.tv_sec, 1100000001);
+	ck_assert_int_eq(st.st_mtim.tv_nsec, 123456789);
+	ck_assert_int_eq(st.st_atim.tv_sec, 1000000001);
+}
+
+static void expect_node(int dir_fd, const char *name, const char *acl, mode_t mode)
+{
+	g_autofree char *path = g_strdup_printf("/proc/self/fd/%d/%s", dir_fd, name);
+	uint8_t have[256];
+	ssize_t n = lgetxattr(path, XATTR_ACL_ACCESS, have, sizeof(have));
+	g_autofree uint8_t *value = NULL;
+	struct stat st;
+	uint32_t len;
+
+	ck_assert_int_eq(lstat(path, &st), 0);
+	ck_assert_uint_eq(st.st_mode & 07777, mode);
+	if (!acl) {
+		ck_assert_int_eq(n, -1);
+		return;
+	}
+	value = core_acl(acl, &len);
+	ck_assert(n == len && !memcmp(have, value, len));
+}
+
+START_TEST(everything)
+{
+	static const char acl[] = "u::6 u:1000:7 g::4 g:7:2 m::6 o::0";
+	int fd;
+
+	make();
+	source_owner("f", 3, 4);
+	source_mode("f", 06660);
+	core_source_acl("f", XATTR_ACL_ACCESS, acl);
+	core_source_xattr("f", "user.one", "1");
+	core_source_xattr("f", "user.two", "");
+	core_start(&core);
+	fd = open_stub("f");
+	core_expect_acl(fd, XATTR_ACL_ACCESS, acl);
+	core_expect_xattr(fd, "user.one", "1");
+	core_expect_xattr(fd, "user.two", "");
+	ck_assert_uint_eq(mode_of(fd), 06660);
+	expect_times(fd);
+	ck_assert_uint_eq(report_count(core.retriever->report), 0);
+	ck_assert_int_eq(COUNT_GET(core.retriever, acls_carried), 1);
+	ck_assert_int_eq(COUNT_GET(core.retriever, xattrs_carried), 1);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+START_TEST(a_directory)
+{
+	int fd;
+
+	make();
+	source_mode("d", 02770);
+	core_source_acl("d", XATTR_ACL_ACCESS, "u::7 u:1000:7 g::5 m::7 o::0");
+	core_source_acl("d", XATTR_ACL_DEFAULT, "u::7 u:1000:7 g::5 m::7 o::0");
+	core_source_xattr("d", "user.one", "1");
+	core_start(&core);
+	fd = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+	core_expect_acl(fd, XATTR_ACL_ACCESS, "u::7 u:1000:7 g::5 m::7 o::0");
+	core_expect_acl(fd, XATTR_ACL_DEFAULT, "u::7 u:1000:7 g::5 m::7 o::0");
+	core_expect_xattr(fd, "user.one", "1");
+	ck_assert_uint_eq(mode_of(fd), 02770);
+	close(fd);
+	fd = open_stub("d/g"); /* inherits nothing */
+	core_expect_acl(fd, XATTR_ACL_ACCESS, NULL);
+	ck_assert_uint_eq(mode_of(fd), 0644);
+	close(fd);
+	ck_assert_uint_eq(report_count(core.retriever->report), 0);
+	core_free(&core);
+}
+END_TEST
+
+/* A file system without ACLs: nobody gets more than he had. */
+START_TEST(an_acl_that_cannot_be_set)
+{
+	int fd;
+
+	make();
+	source_mode("f", 0674);
+	core_source_acl("f", XATTR_ACL_ACCESS, "u::6 u:1000:4 g::5 m::7 o::6");
+	core_source_xattr("f", "user.one", "1");
+	core_fail_xattr = "system.";
+	core_fail_errno = EOPNOTSUPP;
+	core_start(&core);
+	fd = open_stub("f");
+	core_expect_acl(fd, XATTR_ACL_ACCESS, NULL);
+	core_expect_xattr(fd, "user.one", "1");
+	ck_assert_uint_eq(mode_of(fd), 0644);
+	expect_times(fd);
+	core_expect_report(&core, "acl\t");
+	core_expect_report(&core, "/new/f\tthe ACL could not be set (Operation not supported): "
+				  "mode 0644 instead");
+	ck_assert_int_eq(COUNT_GET(core.retriever, acls_carried), 0);
+	ck_assert_int_eq(COUNT_GET(core.retriever, xattrs_carried), 1);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* What the mode shows for the group is the mask: without the ACL it would be the group's. */
+START_TEST(what_is_no_file)
+{
+	static const char acl[] = "u::6 u:1000:6 g::0 m::6 o::0";
+	g_autofree char *command = NULL;
+	int root;
+
+	make();
+	command = g_strdup_printf("cd %s && mkfifo -m 660 p q r && ln -s p l", core.source);
+	ck_assert_int_eq(system(command), 0);
+	core_source_acl("p", XATTR_ACL_ACCESS, acl);
+	core_source_acl("q", XATTR_ACL_ACCESS, "u::6 u:1000:6 g::0 o::0"); /* without a mask */
+	core_xattrs_of("r")->acl_lost = true;
+	source_xattrs_lose(core_xattrs_of("l"), "trusted.x: not carried");
+	core_xattrs_of("l")->project = 7;
+	core_start(&core);
+	core.retriever->carries |= BACKEND_TELLS_LINKS;
+	root = core_root(&core);
+	ck_assert_int_eq(core_wait(core_ask_fill(&core, root, 0)), 0);
+	expect_node(root, "p", acl, 0660);
+	expect_node(root, "q", NULL, 0600);
+	expect_node(root, "r", NULL, 0600);
+	core_expect_report(&core, "/new/q\tthe ACL could not be set");
+	core_expect_report(&core, "/new/l\ttrusted.x: not carried");
+	core_expect_report(&core, "volume\t\tprojects: what is in project 7 there");
+	close(root);
+	core_free(&core);
+}
+END_TEST
+
+START_TEST(what_is_no_acl)
+{
+	int fd;
+
+	make();
+	source_mode("f", 0777);
+	core_source_acl("f", XATTR_ACL_ACCESS, "u::7 u:1000:7 g::7 o::7"); /* without a mask */
+	core_start(&core);
+	fd = open_stub("f");
+	ck_assert_uint_eq(mode_of(fd), 0700);
+	core_expect_report(&core, "the old server sent what is no ACL");
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* One that did not even come. */
+START_TEST(an_acl_that_is_lost)
+{
+	int fd;
+
+	make();
+	source_mode("f", 02777);
+	core_xattrs_of("f")->acl_lost = true;
+	g_ptr_array_add(core_xattrs_of("f")->lost, g_strdup("access ACL: too long"));
+	core_start(&core);
+	fd = open_stub("f");
+	ck_assert_uint_eq(mode_of(fd), 02700);
+	core_expect_report(&core, "access ACL: too long");
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* Changed between the listing and the question: the ACL is newer. */
+START_TEST(the_mode_is_the_acls)
+{
+	int fd;
+
+	make();
+	source_mode("f", 04670);
+	core_source_acl("f", XATTR_ACL_ACCESS, "u::6 u:1000:4 g::7 m::4 o::0");
+	core_start(&core);
+	fd = open_stub("f");
+	core_expect_acl(fd, XATTR_ACL_ACCESS, "u::6 u:1000:4 g::7 m::4 o::0");
+	ck_assert_uint_eq(mode_of(fd), 04640);
+	core_expect_report(&core, "mode\t");
+	core_expect_report(&core, "listed as 0670, but the ACL says 0640");
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+START_TEST(attributes_that_cannot_be_set)
+{
+	g_autofree char *big = g_strnfill(60000, 'x');
+	int fd;
+
+	make();
+	core_source_xattr("f", "user.one", "1");
+	core_source_xattr("f", "user.big", big);
+	core_source_xattr("f", "security.capability", "x");
+	core_source_xattr("f", MIGRATE_XATTR, "x");
+	g_ptr_array_add(core_xattrs_of("f")->lost, g_strdup("an alternate data stream"));
+	core_start(&core);
+	fd = open_stub("f");
+	core_expect_xattr(fd, "user.one", "1");
+	core_expect_report(&core, "xattr\t");
+	core_expect_report(&core, "user.big (60000 bytes) could not be set");
+	core_expect_report(&core, "security.capability (1 bytes) could not be set (not an "
+				  "attribute of users)");
+	core_expect_report(&core, MIGRATE_XATTR " (1 bytes) could not be set");
+	core_expect_report(&core, "source\t");
+	core_expect_report(&core, "/new/f\tan alternate data stream\n");
+	ck_assert_uint_eq(report_count(core.retriever->report), 4);
+	ck_assert_int_eq(fgetxattr(fd, "security.capability", NULL, 0), -1);
+	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
+	core_expect(fd, 0, 5000, 1);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* What may work later is a failure, and no loss. */
+START_TEST(i12_not_now)
+{
+	make();
+	core_source_xattr("f", "user.one", "1");
+	core_fail_xattr = "user.";
+	core_fail_errno = EDQUOT;
+	core_start(&core);
+	ck_assert_int_eq(core_lookup(&core, "f", O_RDONLY), -1);
+	ck_assert_uint_eq(errors_count(core.retriever->errors), 1);
+	ck_assert_uint_eq(report_count(core.retriever->report), 0);
+	core_fail_xattr = NULL;
+	close(open_stub("f"));
+	core_free(&core);
+}
+END_TEST
+
+START_TEST(owners)
+{
+	struct stat st;
+	int fd, root;
+	g_autofree char *link = NULL;
+
+	make();
+	core.map_users = g_strdup("3:30 1000-1999:5000");
+	core.map_groups = g_strdup("4:40 7:70");
+	link = g_strconcat(core.source, "/l", NULL);
+	ck_assert_int_eq(symlink("x", link), 0);
+	source_owner("f", 3, 4);
+	source_owner("l", 1999, 5);
+	source_owner("d", 1000, 5);
+	source_owner("", 3, 4);
+	core_source_acl("f", XATTR_ACL_ACCESS, "u::6 u:1000:6 u:2000:2 g::4 g:7:2 m::6 o::0");
+	source_mode("f", 0660);
+	core_start(&core);
+	fd = open_stub("f");
+	ck_assert_int_eq(fstat(fd, &st), 0);
+	ck_assert_uint_eq(st.st_uid, 30);
+	ck_assert_uint_eq(st.st_gid, 40);
+	core_expect_acl(fd, XATTR_ACL_ACCESS, "u::6 u:2000:2 u:5000:6 g::4 g:70:2 m::6 o::0");
+	close(fd);
+	root = core_root(&core);
+	ck_assert_int_eq(fstat(root, &st), 0);
+	ck_assert_uint_eq(st.st_uid, 30);
+	ck_assert_uint_eq(st.st_gid, 40);
+	ck_assert_int_eq(core_wait(core_ask_fill(&core, root, 0)), 0);
+	ck_assert_int_eq(fstatat(root, "l", &st, AT_SYMLINK_NOFOLLOW), 0);
+	ck_assert_uint_eq(st.st_uid, 5999);
+	ck_assert_uint_eq(st.st_gid, 5);
+	ck_assert_int_eq(fstatat(root, "d", &st, 0), 0);
+	ck_assert_uint_eq(st.st_uid, 5000);
+	ck_assert_uint_eq(report_count(core.retriever->report), 0);
+	close(root);
+	core_free(&core);
+}
+END_TEST
+
+/* An id that is kept, and that another one became. */
+START_TEST(owners_that_become_one)
+{
+	int fd;
+
+	make();
+	core.map_users = g_strdup("1000:2000");
+	source_owner("f", 2000, 0);
+	source_mode("f", 0666);
+	core_source_acl("f", XATTR_ACL_ACCESS, "u::6 u:1000:0 u:2000:6 g::6 m::6 o::6");
+	core_start(&core);
+	fd = open_stub("f");
+	core_expect_acl(fd, XATTR_ACL_ACCESS, NULL);
+	ck_assert_uint_eq(mode_of(fd), 0600);
+	core_expect_report(&core, "owner 2000 is kept, but another id");
+	core_expect_report(&core, "make two of its entries one");
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+START_TEST(an_owner_that_is_no_id)
+{
+	const struct source_attr attr = {.mode = S_IFREG | 04755, .uid = UINT32_MAX, .gid = 5};
+	struct carried carried = {0};
+	struct stat st;
+	int fd;
+
+	make();
+	core_start(&core);
+	fd = open(core.dir, O_TMPFILE | O_RDWR, 0600);
+	ck_assert_int_eq(attributes_set(core.retriever, fd, &attr, NULL, false, &carried), 0);
+	ck_assert_int_eq(fstat(fd, &st), 0);
+	ck_assert_uint_eq(st.st_uid, OWNER_NOBODY); /* and not root, with the set-user-id bit */
+	ck_assert_uint_eq(st.st_gid, 5);
+	ck_assert_uint_eq(st.st_mode & 07777, 0555);
+	ck_assert_uint_eq(carried.lost->len, 2);
+	ck_assert_int_eq(attributes_report(core.retriever, &carried, core.retriever->root_fd, "x"),
+			 0);
+	core_expect_report(&core, "owner\t");
+	core_expect_report(&core, "/new/x\tthe old server's owner is nobody who is known here");
+	core_expect_report(&core,
+			   "the mode 4755 became 0555, because who had its rights is nobody");
+	attributes_clear(&carried);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* What nobody gets of what its owner, or its group, had: what everybody has. */
+START_TEST(rights_of_who_is_nobody_here)
+{
+	static const struct {
+		uint32_t uid, gid;
+		const char *acl;
+		mode_t mode, expected;
+	} cases[] = {
+		{UINT32_MAX, 5, NULL, S_IFREG | 0640, 0040},
+		{5, UINT32_MAX, NULL, S_IFREG | 06674, 04644},
+		{UINT32_MAX, UINT32_MAX, NULL, S_IFDIR | 07777, 01777},
+		{UINT32_MAX, 5, "u::7 u:3:6 g::4 m::6 o::4", S_IFREG | 02764, 0464},
+		{5, UINT32_MAX, "u::7 u:3:6 g::6 m::6 o::4", S_IFREG | 0764, 0764},
+	};
+
+	make();
+	core_start(&core);
+	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+		const struct source_attr attr = {
+			.mode = cases[i].mode, .uid = cases[i].uid, .gid = cases[i].gid};
+		struct source_xattrs *xattrs = source_xattrs_new();
+		struct carried carried = {0};
+		int fd = open(core.dir, O_TMPFILE | O_RDWR, 0600);
+
+		if (cases[i].acl) {
+			uint32_t len;
+			g_autofree uint8_t *value = core_acl(cases[i].acl, &len);
+
+			source_xattrs_add_acl(xattrs, false, value, len);
+		}
+		ck_assert_int_eq(attributes_set(core.retriever, fd, &attr, xattrs, false, &carried),
+				 0);
+		ck_assert_uint_eq(mode_of(fd), cases[i].expected);
+		if (i == 4)
+			core_expect_acl(fd, XATTR_ACL_ACCESS, "u::7 u:3:6 g::4 m::6 o::4");
+		attributes_clear(&carried);
+		source_xattrs_free(xattrs);
+		close(fd);
+	}
+	core_free(&core);
+}
+END_TEST
+
+/* Nor is what is made in it later somebody's who is nobody: as its group, or by that of the maker.
+ */
+START_TEST(default_rights_of_a_group_that_is_nobody)
+{
+	const struct source_attr attr = {.mode = S_IFDIR | 0755, .uid = 5, .gid = UINT32_MAX};
+	struct source_xattrs *xattrs = source_xattrs_new();
+	struct carried carried = {0};
+	uint32_t len;
+	g_autofree uint8_t *value = core_acl("u::7 u:3:6 g::7 m::7 o::4", &len);
+	int fd;
+
+	make();
+	core_start(&core);
+	source_xattrs_add_acl(xattrs, true, value, len);
+	ck_assert_int_eq(mkdirat(core.retriever->staging_fd, "d", 0700), 0);
+	fd = openat(core.retriever->staging_fd, "d", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ck_assert_int_eq(attributes_set(core.retriever, fd, &attr, xattrs, false, &carried), 0);
+	core_expect_acl(fd, XATTR_ACL_DEFAULT, "u::7 u:3:6 g::4 m::7 o::4");
+	attributes_clear(&carried);
+	source_xattrs_free(xattrs);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* Its owner is not known yet. */
+START_TEST(nothing_is_given_to_a_guess)
+{
+	const struct source_attr attr = {
+		.mode = S_IFREG | 0755, .uid = UINT32_MAX, .gid = 5, .no_owner = -EAGAIN};
+	struct carried carried = {0};
+	int fd;
+
+	make();
+	core_start(&core);
+	fd = open(core.dir, O_TMPFILE | O_RDWR, 0600);
+	ck_assert_int_eq(attributes_set(core.retriever, fd, &attr, NULL, false, &carried), -EAGAIN);
+	ck_assert_ptr_null(carried.lost);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+START_TEST(times_that_cannot_be_stored)
+{
+	const struct source_attr attr = {
+		.mode = S_IFREG | 0644, .atime = INT64_MIN, .mtime = INT64_MIN};
+	struct carried carried = {0};
+	struct stat st;
+	int fd;
+
+	make();
+	core_start(&core);
+	fd = open(core.dir, O_TMPFILE | O_RDWR, 0600);
+	ck_assert_int_eq(attributes_set(core.retriever, fd, &attr, NULL, false, &carried), 0);
+	ck_assert_int_eq(fstat(fd, &st), 0);
+	if (st.st_mtim.tv_sec == INT64_MIN / 1000000000 - 1) /* btrfs can */
+		ck_assert_ptr_null(carried.lost);
+	else
+		ck_assert_uint_eq(carried.lost->len, 2);
+	attributes_clear(&carried);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* In inodes of 128 bytes: no fractions, and 32 bits of seconds. */
+START_TEST(times_that_are_cut)
+{
+	static const struct {
+		int64_t mtime, far;
+		const char *lost; /* in the first line; NULL: nothing is */
+	} cases[] = {
+		{1000 * INT64_C(1000000000), 0, NULL},
+		{1000 * INT64_C(1000000000) + 500, 0, "1000.000000500 seconds"},
+		{5680281600 * INT64_C(1000000000), 0,
+		 "5680281600 seconds from 1970, became 2147483647"},
+		{INT64_MAX, 13569465600, "13569465600 seconds from 1970, became 2147483647"},
+		{INT64_MIN, -9600000000, "-9600000000 seconds from 1970, became -2147483648"},
+	};
+
+	make();
+	core_start(&core);
+	ck_assert_int_eq(unshare(CLONE_NEWNS), 0);
+	ck_assert_int_eq(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+	{
+		g_autofree char *command = g_strdup_printf(
+			"cd %s && mkdir small && truncate -s 8M image && mkfs.ext4 -q -I 128 image "
+			"2>/dev/null && mount -o loop image small",
+			core.dir);
+		ck_assert_int_eq(system(command), 0);
+	}
+	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+		const struct source_attr attr = {
+			.mode = S_IFREG | 0644, .mtime = cases[i].mtime, .far_mtime = cases[i].far};
+		g_autofree char *path = g_build_filename(core.dir, "small", NULL);
+		struct carried carried = {0};
+		int fd = open(path, O_TMPFILE | O_RDWR, 0600);
+
+		ck_assert_int_ge(fd, 0);
+		ck_assert_int_eq(attributes_set(core.retriever, fd, &attr, NULL, false, &carried),
+				 0);
+		ck_assert_uint_eq(carried.lost ? carried.lost->len : 0, cases[i].lost != NULL);
+		if (cases[i].lost) {
+			const struct report_line *line = carried.lost->pdata[0];
+
+			ck_assert_int_eq(line->kind, REPORT_TIME);
+			ck_assert_msg(strstr(line->text, cases[i].lost), "%s", line->text);
+		}
+		attributes_clear(&carried);
+		close(fd);
+	}
+	{
+		g_autofree char *small = g_build_filename(core.dir, "small", NULL);
+
+		ck_assert_int_eq(umount(small), 0);
+	}
+	core_free(&core);
+}
+END_TEST
+
+/* ---- what an SMB server says ---- */
+
+#define UID_1001 "S-1-22-1-1001"
+#define GID_513	 "S-1-22-2-513"
+
+static struct source_windows *say(const char *name, GByteArray *sd)
+{
+	struct source_windows *windows = source_windows_new();
+
+	windows->has_sacl = true;
+	windows->sd_len = sd->len;
+	windows->sd = g_byte_array_free(sd, FALSE);
+	core_xattrs_of(name)->windows = windows;
+	return windows;
+}
+
+static GByteArray *usual(void)
+{
+	return nt_text(0x9004, UID_1001, GID_513, NULL,
+		       "1 0 2 S-1-5-21-9-9-9-9,0 0 1f01ff " UID_1001 ",0 0 120089 " GID_513);
+}
+
+static void expect_value(int fd, const char *name, const void *value, size_t len)
+{
+	uint8_t have[65536];
+	ssize_t n = fgetxattr(fd, name, have, sizeof(have));
+
+	ck_assert_msg(n == (ssize_t)len && !memcmp(have, value, len), "%s is not as it should be",
+		      name);
+}
+
+static void expect_descriptor(int fd, GByteArray *sd)
+{
+	GByteArray *value = nt_value(sd);
+
+	expect_value(fd, XATTR_NTACL, value->data, value->len);
+	g_byte_array_unref(value);
+	g_byte_array_unref(sd);
+}
+
+START_TEST(a_descriptor)
+{
+	static const uint8_t attributes[] = {0, 0, 5, 0, 5, 0, 0, 0, 0x11, 0, 0, 0,
+					     2, 0, 0, 0, 7, 0, 0, 0, 0,	   0, 0, 0};
+	struct source_windows *windows;
+	struct stat st;
+	int fd;
+
+	make();
+	windows = say("f", usual());
+	windows->attributes = 2;
+	windows->create_time = 7;
+	source_windows_add_stream(windows, "::$DATA", 5000, NULL);
+	source_windows_add_stream(windows, ":s:$DATA", 3, "abc");
+	source_windows_add_stream(windows, ":long:$DATA", 70000, NULL);
+	core_start(&core);
+	fd = open_stub("f");
+	expect_descriptor(fd, usual());
+	expect_value(fd, XATTR_DOSATTRIB, attributes, sizeof(attributes));
+	expect_value(fd, XATTR_STREAM_PREFIX "s:$DATA", "abc", 4);
+	ck_assert_uint_eq(mode_of(fd), 0540); /* a denial for somebody who may be either */
+	ck_assert_int_eq(fstat(fd, &st), 0);
+	ck_assert_uint_eq(st.st_uid, 1001);
+	ck_assert_uint_eq(st.st_gid, 513);
+	expect_times(fd);
+	core_expect_report(&core, "xattr\t");
+	core_expect_report(&core, "/new/f\tthe stream long (70000 bytes)");
+	ck_assert_uint_eq(report_count(core.retriever->report), 1);
+	ck_assert_int_eq(COUNT_GET(core.retriever, acls_carried), 1);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* Longer than the file system takes, and nothing that Samba takes: nobody gets anything. */
+START_TEST(a_descriptor_that_cannot_be_set)
+{
+	const struct sid owner = nt_sid(UID_1001), group = nt_sid(GID_513), none = {0};
+	GString *text = g_string_new("0 0 1f01ff " WORLD);
+	g_autofree uint8_t *closed = NULL, *nobodys = NULL;
+	uint32_t len, nobodys_len;
+	int fd;
+
+	make();
+	for (unsigned i = 0; i < 1200; i++)
+		g_string_append(text, ",0 0 1 S-1-5-21-1-2-3-4-5-6-7-8");
+	say("f", nt_text(0x8004, UID_1001, GID_513, NULL, text->str));
+	g_string_free(text, TRUE);
+	say("d/g", nt_text(0x8004, UID_1001, GID_513, NULL, "4 0 1f01ff " WORLD));
+	core_start(&core);
+	fd = open_stub("f");
+	closed = nt_closed(&owner, &group, &len);
+	expect_value(fd, XATTR_NTACL, closed, len);
+	ck_assert_uint_eq(mode_of(fd), 0);
+	core_expect_report(&core, "acl\t");
+	core_expect_report(&core, "/new/f\tthe security descriptor (62488 bytes) could not be set "
+				  "(too big for this file system): nobody");
+	close(fd);
+	fd = open_stub("d/g");
+	nobodys = nt_closed(&none, &none, &nobodys_len);
+	expect_value(fd, XATTR_NTACL, nobodys, nobodys_len);
+	ck_assert_uint_eq(mode_of(fd), 0);
+	core_expect_report(&core, "of a kind that Samba does not know): nobody");
+	ck_assert_int_eq(COUNT_GET(core.retriever, acls_carried), 0);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* Not even that: then there is no object. */
+START_TEST(i12_no_descriptor_at_all)
+{
+	make();
+	say("f", usual());
+	core_fail_xattr = XATTR_NTACL;
+	core_fail_errno = EOPNOTSUPP;
+	core_start(&core);
+	ck_assert_int_eq(core_lookup(&core, "f", O_RDONLY), -1);
+	ck_assert_uint_eq(errors_count(core.retriever->errors), 1);
+	core_fail_xattr = NULL;
+	close(open_stub("f"));
+	core_free(&core);
+}
+END_TEST
+
+START_TEST(what_is_said_once)
+{
+	struct source_windows *windows;
+	struct stat st;
+	int fd;
+
+	make();
+	for (unsigned i = 0; i < 2; i++) {
+		windows = say(i ? "f" : "d/g", nt_text(0x8004, ANNA, STAFF, NULL, "0 0 1 " WORLD));
+		windows->has_sacl = false;
+		windows->streams_unknown = true;
+	}
+	core_start(&core);
+	fd = open_stub("f");
+	close(open_stub("d/g"));
+	ck_assert_int_eq(fstat(fd, &st), 0);
+	ck_assert_uint_eq(st.st_uid, 0);
+	ck_assert_uint_eq(st.st_gid, 0);
+	ck_assert_uint_eq(mode_of(fd), 0444);
+	core_expect_report(&core, "volume\t\towners: " ANNA " is nobody here");
+	core_expect_report(&core, "volume\t\tgroups: " STAFF " is nobody here");
+	core_expect_report(&core, "volume\t\tSACLs: ");
+	core_expect_report(&core, "volume\t\tstreams: ");
+	ck_assert_uint_eq(report_count(core.retriever->report), 0);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* acl-source: owner and mode are those of NFS, whatever becomes of the descriptor. */
+START_TEST(modes_of_the_other_source)
+{
+	struct stat st;
+	int fd;
+
+	make();
+	source_mode("f", 0641);
+	source_owner("f", 7, 8);
+	say("f", usual());
+	source_mode("d/g", 0620);
+	say("d/g", nt_text(0x8004, ANNA, STAFF, NULL, "4 0 1f01ff " WORLD));
+	core_open(&core);
+	core_attach(&core);
+	core.retriever->config->acl_source = g_strdup("smb://old/share");
+	core_run(&core);
+	core_connect(&core);
+	fd = open_stub("f");
+	expect_descriptor(fd, usual());
+	ck_assert_int_eq(fstat(fd, &st), 0);
+	ck_assert_uint_eq(st.st_uid, 7);
+	ck_assert_uint_eq(st.st_gid, 8);
+	ck_assert_uint_eq(mode_of(fd), 0641);
+	close(fd);
+	fd = open_stub("d/g");
+	ck_assert_uint_eq(mode_of(fd), 0620);
+	core_expect_report(&core, "of a kind that Samba does not know): nobody");
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* The old server moves it when the bytes are read, with the answer or for another one. */
+START_TEST(i8_the_atime_is_of_before_the_bytes)
+{
+	const struct {
+		int64_t mtime;
+		uint32_t count;
+		int64_t atime; /* that is taken */
+	} cases[] = {{5, 0, 99}, {5, 7, 11}, {4, 0, 11}}, *c = &cases[_i];
+	struct source_attr listed = {.fileid = 7, .mode = S_IFREG, .atime = 11, .mtime = 4};
+	struct source_attr answered = {
+		.fileid = 7, .mode = S_IFREG, .atime = 99, .mtime = c->mtime};
+	struct backend_request req = {.has_attr = true, .attr = answered, .count = c->count};
+	struct source_entry entry = {.has_attr = true, .attr = listed};
+	struct source_xattrs *xattrs;
+
+	ck_assert(attributes_take_answer(&req, &entry, &xattrs));
+	ck_assert_int_eq(entry.attr.atime, c->atime);
+	ck_assert_int_eq(entry.attr.mtime, c->mtime);
+	source_xattrs_free(xattrs);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("carried");
+	TCase *tcase = CORE_TCASE(suite, "carried", 60);
+
+	tcase_add_test(tcase, everything);
+	tcase_add_test(tcase, a_directory);
+	tcase_add_test(tcase, an_acl_that_cannot_be_set);
+	tcase_add_test(tcase, what_is_no_file);
+	tcase_add_test(tcase, what_is_no_acl);
+	tcase_add_test(tcase, an_acl_that_is_lost);
+	tcase_add_test(tcase, the_mode_is_the_acls);
+	tcase_add_test(tcase, attributes_that_cannot_be_set);
+	tcase_add_test(tcase, i12_not_now);
+	tcase_add_test(tcase, owners);
+	tcase_add_test(tcase, owners_that_become_one);
+	tcase_add_test(tcase, an_owner_that_is_no_id);
+	tcase_add_test(tcase, rights_of_who_is_nobody_here);
+	tcase_add_test(tcase, default_rights_of_a_group_that_is_nobody);
+	tcase_add_test(tcase, nothing_is_given_to_a_guess);
+	tcase_add_test(tcase, times_that_cannot_be_stored);
+	tcase_add_test(tcase, times_that_are_cut);
+	tcase_add_test(tcase, a_descriptor);
+	tcase_add_test(tcase, a_descriptor_that_cannot_be_set);
+	tcase_add_test(tcase, i12_no_descriptor_at_all);
+	tcase_add_test(tcase, what_is_said_once);
+	tcase_add_test(tcase, modes_of_the_other_source);
+	tcase_add_loop_test(tcase, i8_the_atime_is_of_before_the_bytes, 0, 3);
+	return run_suite(suite);
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "tests/retriever/core.h"
+
+#include "retriever/progress/history.h"
+
+static struct core core;
+
+static const struct history_point *point(struct history *history, guint i)
+{
+	ck_assert_uint_lt(i, history->points->len);
+	return &g_array_index(history->points, struct history_point, i);
+}
+
+static void add(struct history *history, gint64 time, gint64 whole)
+{
+	const struct history_point p = {time, 1000000, whole, 0, 0};
+
+	history_add(history, &p);
+}
+
+/* Years of minutes: as few as promised, in order, from the first to the last. */
+START_TEST(bounded)
+{
+	struct history *history = history_new();
+	gint64 last = 0;
+
+	for (gint64 i = 0; i < 500000; i++) {
+		add(history, 1000 + i * HISTORY_INTERVAL, i);
+		ck_assert_uint_le(history->points->len, HISTORY_MAX);
+	}
+	ck_assert_uint_gt(history->points->len, HISTORY_MAX / 3);
+	ck_assert_int_lt(point(history, 0)->objects_whole, 1024);
+	last = point(history, history->points->len - 1)->objects_whole;
+	ck_assert_int_gt(last, 500000 - 2 * history->interval / HISTORY_INTERVAL);
+	for (guint i = 1; i < history->points->len; i++)
+		ck_assert_int_gt(point(history, i)->time, point(history, i - 1)->time);
+	for (guint i = 1; i < history->points->len; i++)
+		ck_assert_int_le(point(history, i)->time - point(history, i - 1)->time,
+				 2 * history->interval);
+	history_free(history);
+}
+END_TEST
+
+/* One in an interval; none while the clock is behind; standing still takes two. */
+START_TEST(spared)
+{
+	struct history *history = history_new();
+
+	add(history, 1000, 1);
+	add(history, 1000 + HISTORY_INTERVAL - 1, 2);
+	ck_assert_uint_eq(history->points->len, 1);
+	add(history, 10, 2);
+	ck_assert_uint_eq(history->points->len, 1);
+	for (unsigned i = 1; i < 50; i++)
+		add(history, 1000 + i * HISTORY_INTERVAL, 2);
+	ck_assert_uint_eq(history->points->len, 3);
+	ck_assert_int_eq(point(history, 2)->time, 1000 + 49 * HISTORY_INTERVAL);
+	history_free(history);
+}
+END_TEST
+
+/* What is read is what was written; of damage the good lines, and never more than the limit. */
+START_TEST(damaged)
+{
+	struct history *history = history_new(), *other = history_new();
+	g_autofree char *text = NULL, *again = NULL;
+	GString *many = g_string_new("interval 999999999999\n");
+
+	history->interval = 240;
+	for (unsigned i = 0; i < 20; i++)
+		add(history, 1000 + i * 240, i);
+	text = history_text(history, NULL);
+	history_parse(other, text);
+	again = history_text(other, NULL);
+	ck_assert_str_eq(text, again);
+	for (size_t cut = 0; cut < strlen(text); cut++) {
+		g_autofree char *part = g_strndup(text, cut);
+
+		history_parse(other, part);
+		ck_assert_uint_le(other->points->len, 20);
+	}
+	history_parse(other, "interval x\n5 1 1 1 1\n7 1 1 1\n6 2 2 2 2 2\n-9 1 1 1 1\n8 1 1 1 1\n"
+			     "7 1 1 1 1\n\xff\n9 9 9 9 9");
+	ck_assert_uint_eq(other->points->len, 3);
+	ck_assert_int_eq(other->interval, HISTORY_INTERVAL);
+	for (unsigned i = 0; i < 5 * HISTORY_MAX; i++)
+		g_string_append_printf(many, "%u %u 0 0 0\n", i, i);
+	history_parse(other, many->str);
+	ck_assert_uint_le(other->points->len, HISTORY_MAX);
+	ck_assert_int_gt(other->interval, 0);
+	g_string_free(many, TRUE);
+	history_free(other);
+	history_free(history);
+}
+END_TEST
+
+/* Of a volume: over a restart, and beside the report after the end. */
+START_TEST(of_a_volume)
+{
+	g_autofree char *kept = NULL, *text = NULL;
+	struct retriever *r;
+
+	core_make(&core);
+	core_open(&core);
+	r = core.retriever;
+	history_sample(r);
+	ck_assert_uint_eq(r->history->points->len, 0); /* nothing is attached */
+	core_attach(&core);
+	ck_assert_int_eq(point(r->history, 0)->objects_found, 1); /* the beginning */
+	history_reset(r);
+	COUNT_SET(r, files_found, 7);
+	history_sample(r);
+	COUNT_SET(r, files_found, 9);
+	history_sample(r);
+	ck_assert_uint_eq(r->history->points->len, 1);
+	ck_assert_int_eq(point(r->history, 0)->objects_found, 1 + 7);
+	history_save(r);
+	history_reset(r);
+	ck_assert_uint_eq(r->history->points->len, 0);
+	history_load(r);
+	ck_assert_uint_eq(r->history->points->len, 1);
+	g_free(r->config->report);
+	r->config->report = g_strconcat(core.dir, "/kept.report", NULL);
+	ck_assert_int_eq(history_keep(r), 0);
+	kept = g_strconcat(r->config->report, HISTORY_KEPT, NULL);
+	ck_assert(g_file_get_contents(kept, &text, NULL, NULL));
+	history_parse(r->history, text);
+	ck_assert_uint_eq(r->history->points->len, 2);
+	ck_assert_int_eq(point(r->history, 1)->objects_found, 1 + 9);
+	core_free(&core);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("history");
+	TCase *tcase = CORE_TCASE(suite, "history", 60);
+
+	tcase_add_test(tcase, bounded);
+	tcase_add_test(tcase, spared);
+	tcase_add_test(tcase, damaged);
+	tcase_add_test(tcase, of_a_volume);
+	return run_suite(suite);
+}

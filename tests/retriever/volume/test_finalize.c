@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "tests/retriever/core_directory.h"
+
+START_TEST(from_attach_to_the_end)
+{
+	g_autofree char *private = NULL;
+	struct stat before, after;
+	int root, d;
+
+	core_make(&core);
+	core_source_file(&core, "f", 10000, 1);
+	core_source_file(&core, "d/g", 20000, 2);
+	core_open(&core);
+	core_run(&core);
+	core_connect(&core);
+	core_expect_answer(&core, "status", "state=unattached");
+	core_expect_answer(&core, "finalize", "-22 ");
+	core_expect_answer(&core, "attach", "0 ");
+	core_expect_answer(&core, "attach", "-114 ");
+	core_expect_answer(&core, "status", "state=migrating");
+	core_expect_answer(&core, "verify", "unfinished=1\n");
+	core_expect_answer(&core, "finalize", "-16 ");
+	root = core_root(&core);
+	d = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+	ck_assert_int_eq(make_whole(d), 0);
+	ck_assert_int_eq(make_whole(root), 0);
+	ck_assert_int_eq(core_state(root), MIGRATE_NORMAL);
+	core_expect_answer(&core, "status", "state=whole");
+	core_expect_answer(&core, "status", "files-found=2\n");
+	core_expect_answer(&core, "status", "files-whole=2\n");
+	core_expect_answer(&core, "status", "bytes-whole=30000\n");
+	core_expect_answer(&core, "verify", "unfinished=0\n");
+	ck_assert_int_eq(fstat(root, &before), 0);
+	core_expect_answer(&core, "finalize", "0 ");
+	ck_assert_int_eq(fstat(root, &after), 0);
+	ck_assert_int_eq(before.st_mtim.tv_sec, after.st_mtim.tv_sec);
+	ck_assert_int_eq(before.st_mtim.tv_nsec, after.st_mtim.tv_nsec);
+	private = core_path(&core, MIGRATE_PRIVATE_DIR);
+	ck_assert_int_eq(access(private, F_OK), -1);
+	core_expect_answer(&core, "status", "state=finished");
+	core_expect_answer(&core, "attach", "-39 ");
+	core_restart(&core);
+	core_expect_answer(&core, "status", "state=finished");
+	close(root);
+	core_free(&core);
+}
+END_TEST
+
+static unsigned failures; /* of syncfs, that come next */
+
+static void fail_syncfs(const char *call, int fd, bool after)
+{
+	if (!after && !strcmp(call, "syncfs"))
+		core_fail_sync = failures && failures-- ? "syncfs" : NULL;
+}
+
+/* An old failure is no reason not to end; one that comes now is. */
+START_TEST(what_could_not_be_written)
+{
+	int root;
+
+	core_make(&core);
+	core_start(&core);
+	root = core_root(&core);
+	ck_assert_int_eq(make_whole(root), 0);
+	failures = 2;
+	atomic_store(&core_hook, fail_syncfs);
+	core_expect_answer(&core, "finalize", "-5 ");
+	failures = 1;
+	core_expect_answer(&core, "finalize", "0 ");
+	close(root);
+	core_free(&core);
+}
+END_TEST
+
+/* Without a place for the report the volume does not end. */
+START_TEST(i12_the_report_is_kept)
+{
+	g_autofree char *report = NULL, *text = NULL;
+	int root;
+
+	core_make(&core);
+	core_source_file(&core, "f", 0, 1);
+	core.map_users = g_strdup("1:0"); /* and the owner is 0 */
+	core_start(&core);
+	root = core_root(&core);
+	ck_assert_int_eq(core_wait(core_ask_fill(&core, root, 0)), 0);
+	ck_assert_int_eq(core_finish(&core, root), 0);
+	report = g_strconcat(core.dir, "/kept", NULL);
+	ck_assert(g_file_set_contents(report, "", 0, NULL)); /* where the directory is to be */
+	core_expect_answer(&core, "finalize", "set \"report\" in the configuration");
+	ck_assert_int_eq(faccessat(root, MIGRATE_PRIVATE_DIR, F_OK, 0), 0);
+	ck_assert_int_eq(unlink(report), 0);
+	core_expect_answer(&core, "finalize", "losses=2");
+	ck_assert_int_eq(faccessat(root, MIGRATE_PRIVATE_DIR, F_OK, 0), -1);
+	g_free(report);
+	report = g_strconcat(core.dir, "/kept/report", NULL);
+	ck_assert(g_file_get_contents(report, &text, NULL, NULL));
+	ck_assert_ptr_nonnull(strstr(text, "owner\t"));
+	ck_assert_ptr_nonnull(strstr(text, "carried\tacls\t0\n"));
+	ck_assert_ptr_nonnull(strstr(text, "volume\t\t"));
+	core_expect_answer(&core, "report", report);
+	close(root);
+	core_free(&core);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("finalize");
+	TCase *tcase = CORE_TCASE(suite, "finalize", 60);
+
+	tcase_add_test(tcase, from_attach_to_the_end);
+	tcase_add_test(tcase, what_could_not_be_written);
+	tcase_add_test(tcase, i12_the_report_is_kept);
+	return run_suite(suite);
+}
