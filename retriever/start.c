@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "retriever/start.h"
 
+#include "lib/base/advice.h"
 #include "lib/report/losses.h"
 #include "lib/schemes.h"
 #include "lib/source/cap.h"
 #include "lib/source/gate.h"
 #include "retriever/compare/proving.h"
 #include "retriever/copies/lost_found.h"
+#include "retriever/copies/prior.h"
 #include "retriever/data/durability.h"
 #include "retriever/data/gaps.h"
 #include "retriever/data/listing.h"
@@ -64,6 +66,21 @@ static bool open_cap(struct retriever *retriever, GError **error)
 	return retriever->cap != NULL;
 }
 
+/* Of a volume that is attached: else attach does. */
+static bool open_prior(struct retriever *retriever, GError **error)
+{
+	int ret = private_is_attached(retriever) && !retriever->copying
+			  ? prior_open(retriever->private_fd, &retriever->prior)
+			  : 0;
+
+	if (ret)
+		g_set_error(error, RETRIEVER_ERROR, 0,
+			    "[volume %s] root: %s/%s/" PRIOR_DIR ": %s%s", retriever->config->name,
+			    retriever->config->root, MIGRATE_PRIVATE_DIR, g_strerror(-ret),
+			    advice_for(ret));
+	return !ret;
+}
+
 static void recount(void *arg)
 {
 	struct verify_count count;
@@ -100,8 +117,8 @@ struct retriever *retriever_open(struct volume_config *config, GError **error)
 	retriever->jobs = jobs_new();
 	retriever->objects = object_table_new(retriever);
 	retriever->loop = g_main_loop_new(NULL, FALSE);
-	if (!private_open_root(retriever, error) || !open_cap(retriever, error) ||
-	    !open_backend(retriever, error))
+	if (!private_open_root(retriever, error) || !open_prior(retriever, error) ||
+	    !open_cap(retriever, error) || !open_backend(retriever, error))
 		goto fail;
 	state = volume_state(retriever);
 	retriever->templates = templates_new(
@@ -172,6 +189,8 @@ void retriever_close(struct retriever *retriever)
 	old_handles_close(retriever);
 	source_object_clear(&retriever->source_root);
 	private_close(retriever);
+	if (retriever->prior)
+		prior_free(retriever->prior);
 	g_mutex_clear(&retriever->source_lock);
 	g_mutex_clear(&retriever->save_lock);
 	g_mutex_clear(&retriever->orders_lock);

@@ -12,12 +12,12 @@
 #include "common/migrate.h"
 #include "common/record.h"
 #include "lib/acl/nt_acl.h"
+#include "lib/base/mtime.h"
 #include "lib/config/config_ids.h"
 #include "lib/config/owners.h"
 #include "lib/config/parse.h"
 #include "lib/config/volume_config.h"
 #include "lib/source/posix_acl.h"
-#include "retriever/copies/copied.h"
 
 static char *magic_link(int fd)
 {
@@ -411,7 +411,7 @@ static int give_mtime(struct giving *giving)
 	attrs_times(giving->attrs, times);
 	/* it was further away than what the new file system keeps */
 	if (same_time(giving->has.st_mtim, times[1]) ||
-	    copied_mtime_is_nearest(times[1], migrate_ns(giving->has.st_mtim)))
+	    mtime_is_nearest(times[1], migrate_ns(giving->has.st_mtim)))
 		return 0;
 	if (giving->attrs->held)
 		return -EAGAIN;

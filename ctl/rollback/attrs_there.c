@@ -14,8 +14,8 @@
 #include "common/migrate.h"
 #include "lib/acl/nt_acl.h"
 #include "lib/acl/windows.h"
+#include "lib/base/mtime.h"
 #include "lib/source/posix_acl.h"
-#include "retriever/copies/copied.h"
 
 static bool is_acl(const char *name)
 {
@@ -378,7 +378,7 @@ void attrs_times(const struct attrs *attrs, struct timespec times[2])
 
 	times[0] = st->st_atim;
 	times[1] = st->st_mtim;
-	if (old && copied_mtime_is(st->st_atim, migrate_ns(old->st_atim)))
+	if (old && mtime_is(st->st_atim, migrate_ns(old->st_atim)))
 		times[0] = old->st_atim;
 	if (old) {
 		struct stat was = *old;
@@ -386,7 +386,7 @@ void attrs_times(const struct attrs *attrs, struct timespec times[2])
 		attrs_was(attrs, &was);
 		if (attrs->left.what & LEFT_TIME && migrate_ns(st->st_mtim) == attrs->left.mtime)
 			times[1] = was.st_mtim;
-		else if (copied_mtime_is_nearest(st->st_mtim, migrate_ns(old->st_mtim)))
+		else if (mtime_is_nearest(st->st_mtim, migrate_ns(old->st_mtim)))
 			times[1] = old->st_mtim;
 	}
 }

@@ -9,6 +9,8 @@
 #include <sys/xattr.h>
 
 #include "common/migrate.h"
+#include "lib/acl/nfs4_posix.h"
+#include "lib/acl/nt_acl.h"
 #include "lib/source/posix_acl.h"
 #include "lib/source/source.h"
 
@@ -155,4 +157,11 @@ int left_out_told(int root_fd, unsigned told, bool anew)
 	if ((!anew && !(before & TOLD_KNOWN)) || now == before)
 		return 0;
 	return fsetxattr(root_fd, XATTR_TOLD, &now, 1, 0) < 0 ? -errno : 0;
+}
+
+bool xattr_is_carried(const char *name)
+{
+	return g_str_has_prefix(name, "user.") || !strcmp(name, XATTR_ACL_ACCESS) ||
+	       !strcmp(name, XATTR_ACL_DEFAULT) || !strcmp(name, XATTR_NTACL) ||
+	       !strcmp(name, XATTR_NFS4_KEPT);
 }

@@ -74,6 +74,9 @@ enum {
 int left_out_told(int root_fd, unsigned told, bool anew);
 /* 0: it is not known. */
 unsigned left_out_get_told(int root_fd);
+
+/* Whether an extended attribute of this name is what clients can see, or decides on access. */
+bool xattr_is_carried(const char *name);
 /* A root keeps that attribute when all is done with; where it cannot be told, it was. */
 bool left_out_was_attached(int root_fd);
 /* It is, maybe since before there was that attribute.  0 or -errno. */

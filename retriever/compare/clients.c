@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 
 #include "journal/store/reader.h"
+#include "lib/base/mtime.h"
 #include "retriever/compare/mend_mark.h"
-#include "retriever/copies/copied.h"
 
 #define SECOND	   INT64_C(1000000000)
 #define REFRESH_US (5 * G_USEC_PER_SEC)
@@ -77,7 +77,7 @@ static bool by_times(const struct statx *st, const struct source_attr *there)
 {
 	int64_t born = st->stx_mask & STATX_BTIME ? ns(&st->stx_btime) : there->mtime + 1;
 
-	return !copied_mtime_is((struct timespec){st->stx_mtime.tv_sec, st->stx_mtime.tv_nsec},
+	return !mtime_is((struct timespec){st->stx_mtime.tv_sec, st->stx_mtime.tv_nsec},
 				there->mtime) &&
 	       ns(&st->stx_mtime) >= born;
 }

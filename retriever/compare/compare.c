@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/base/mtime.h"
 #include "lib/config/config_ids.h"
-#include "retriever/copies/copied.h"
 #include "retriever/making/attributes.h"
 #include "retriever/names/fill_page.h"
 #include "retriever/objects/links.h"
@@ -346,7 +346,7 @@ static void compare_mtime(struct pair *pair)
 {
 	const int64_t there = pair->entry->attr.mtime;
 	/* as fine as this file system keeps it */
-	const bool differs = !copied_mtime_is(pair->st.st_mtim, there);
+	const bool differs = !mtime_is(pair->st.st_mtim, there);
 
 	if (differs && is_clients(pair, CLIENTS_ATTRIBUTES, true))
 		set_changed(pair);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "lib/acl/windows.h"
+#include "lib/report/left_out.h"
 #include "lib/source/posix_acl.h"
 #include "retriever/making/attributes.h"
 
@@ -213,10 +214,10 @@ static int compare_xattrs(const struct pair *pair)
 	if (wanted_len < 0 || found_len < 0)
 		return MIN(wanted_len, found_len);
 	for (const char *n = wanted; n < wanted + wanted_len; n += strlen(n) + 1)
-		if (attributes_are_carried(n))
+		if (xattr_is_carried(n))
 			compare_value(pair, n);
 	for (const char *n = found; n < found + found_len; n += strlen(n) + 1)
-		if (attributes_are_carried(n) && fgetxattr(pair->should, n, NULL, 0) < 0 &&
+		if (xattr_is_carried(n) && fgetxattr(pair->should, n, NULL, 0) < 0 &&
 		    !is_value(pair, n))
 			differs(pair->like->xattrs, "%s is not there on the old server", n);
 	return 0;
@@ -283,7 +284,7 @@ static int remove_others(int should, int is)
 	ssize_t len = list(is, &found);
 
 	for (const char *n = found; n < found + len; n += strlen(n) + 1)
-		if (attributes_are_carried(n) && fgetxattr(should, n, NULL, 0) < 0 &&
+		if (xattr_is_carried(n) && fgetxattr(should, n, NULL, 0) < 0 &&
 		    fremovexattr(is, n) < 0 && errno != ENODATA)
 			return -errno;
 	return MIN(len, 0);

@@ -12,7 +12,7 @@
 
 #include "common/record.h"
 #include "lib/base/filetree.h"
-#include "retriever/making/attributes.h"
+#include "lib/report/left_out.h"
 #include "retriever/objects/jobs.h"
 
 #define TIMES 3 /* that a file which is being written is copied */
@@ -57,7 +57,7 @@ static int copy_xattrs(int from, int to)
 	for (const char *name = names; name < names + len; name += strlen(name) + 1) {
 		ssize_t size;
 
-		if (!attributes_are_carried(name))
+		if (!xattr_is_carried(name))
 			continue;
 		size = fgetxattr(from, name, value, XATTR_SIZE_MAX);
 		if (size < 0 || fsetxattr(to, name, value, (size_t)size, 0) < 0)

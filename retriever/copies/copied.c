@@ -10,6 +10,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "lib/base/mtime.h"
 #define XATTR_COPIED "security.migrate.copied"
 #define VERSION	     1
 #define UNSETTLED    2	/* another version */
@@ -150,27 +151,6 @@ int copied_get(int fd, uint64_t *fileid, int64_t *ctime)
 }
 
 /* What has 64 bits of ns is within that of all others: ext4 has 34 bits of seconds, or 32. */
-bool copied_mtime_is_nearest(struct timespec here, int64_t there)
-{
-	const int64_t is = migrate_ns(here);
-
-	return !here.tv_nsec && ((here.tv_sec == INT32_MAX && there > is) ||
-				 (here.tv_sec == INT32_MIN && there < is));
-}
-
-bool copied_mtime_is(struct timespec here, int64_t there)
-{
-	struct timespec t = migrate_timespec(there);
-	long unit = here.tv_nsec == 0		  ? 1000000000
-		    : here.tv_nsec % 1000000 == 0 ? 1000000
-		    : here.tv_nsec % 1000 == 0	  ? 1000
-		    : here.tv_nsec % 100 == 0	  ? 100
-						  : 1;
-
-	return (here.tv_sec == t.tv_sec && here.tv_nsec == t.tv_nsec - t.tv_nsec % unit) ||
-	       copied_mtime_is_nearest(here, there);
-}
-
 static bool is_version(const struct migrate_record *rec, const struct source_attr *attr)
 {
 	return rec->fileid == attr->fileid && rec->size == attr->size &&
@@ -225,9 +205,9 @@ static int compare_file(int fd, const struct source_attr *attr, bool adopted, co
 	/* until it is whole its mtime moves, and the record knows */
 	if (marked && mark.unsettled && compare_unmarked(fd, attr, false) == COPIED_UNFINISHED)
 		return COPIED_UNSETTLED;
-	if (!copied_mtime_is(st->st_mtim, attr->mtime) && (marked || adopted))
+	if (!mtime_is(st->st_mtim, attr->mtime) && (marked || adopted))
 		return COPIED_OTHER;
-	if (!marked && copied_mtime_is_nearest(st->st_mtim, attr->mtime))
+	if (!marked && mtime_is_nearest(st->st_mtim, attr->mtime))
 		return COPIED_OTHER; /* any of these times is that one here */
 	if (!marked)
 		return compare_unmarked(fd, attr, adopted);
@@ -246,7 +226,7 @@ static int compare_other(int dir_fd, const char *name, const struct source_attr 
 	/* what has no data is compared as a whole: not every tool keeps the times of a symbolic
 	 * link */
 	if (marked)
-		return copied_mtime_is(st->st_mtim, attr->mtime) ? found : COPIED_OTHER;
+		return mtime_is(st->st_mtim, attr->mtime) ? found : COPIED_OTHER;
 	return adopted && (st->st_rdev == attr->rdev || S_ISLNK(attr->mode)) ? COPIED_ALIKE
 									     : COPIED_OTHER;
 }

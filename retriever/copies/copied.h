@@ -69,11 +69,4 @@ enum copied {
 int copied_compare(int dir_fd, const char *name, const struct source_attr *attr, bool adopted,
 		   struct stat *st, int *fd);
 
-/* Whether a copy's mtime may be the listed one: tools keep seconds, milliseconds,
- * microseconds or 100 ns, and file systems the nearest that they can. */
-bool copied_mtime_is(struct timespec here, int64_t there);
-/* The last part: here is the first or the last second that some file systems keep, and there is
- * beyond it. */
-bool copied_mtime_is_nearest(struct timespec here, int64_t there);
-
 #endif

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "lib/base/filetree.h"
+#include "lib/base/mtime.h"
 #include "lib/base/project.h"
 #include "retriever/copies/aside.h"
 #include "retriever/copies/copied.h"
@@ -211,7 +212,7 @@ int prior_settle(struct retriever *retriever, int prior_fd, const char *path,
 	here = fstatat(dir_fd, as, &is, AT_SYMLINK_NOFOLLOW) == 0 && is_same(&was, &is);
 	older = (was.st_mode & S_IFMT) == (attr->mode & S_IFMT) &&
 		(!S_ISREG(was.st_mode) || !was.st_size || migrate_ns(was.st_mtim) <= attr->mtime ||
-		 copied_mtime_is_nearest(was.st_mtim, attr->mtime));
+		 mtime_is_nearest(was.st_mtim, attr->mtime));
 	if (!here && !older)
 		return aside_put(retriever, prior_fd, entry->name, path, entry->name);
 	return unlinkat(prior_fd, entry->name, 0) < 0 && errno != ENOENT ? -errno : 0;

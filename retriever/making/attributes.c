@@ -16,6 +16,7 @@
 #include "lib/acl/windows.h"
 #include "lib/config/config_ids.h"
 #include "lib/config/owners.h"
+#include "lib/report/left_out.h"
 #include "lib/source/posix_acl.h"
 
 #define BLOCKS_FULL 64 /* the longest attribute needs no more */
@@ -762,13 +763,6 @@ int attributes_set_node(struct retriever *retriever, int dir_fd, const char *nam
 	return ret ? ret : mark(&at, carried);
 }
 
-bool attributes_are_carried(const char *name)
-{
-	return g_str_has_prefix(name, "user.") || !strcmp(name, XATTR_ACL_ACCESS) ||
-	       !strcmp(name, XATTR_ACL_DEFAULT) || !strcmp(name, XATTR_NTACL) ||
-	       !strcmp(name, XATTR_NFS4_KEPT);
-}
-
 int attributes_strip(int fd)
 {
 	g_autofree char *names = g_malloc(XATTR_LIST_MAX);
@@ -777,7 +771,7 @@ int attributes_strip(int fd)
 	if (len < 0)
 		return errno == EOPNOTSUPP ? 0 : -errno;
 	for (const char *name = names; name < names + len; name += strlen(name) + 1)
-		if ((attributes_are_carried(name) || !strcmp(name, XATTR_LEFT_OUT)) &&
+		if ((xattr_is_carried(name) || !strcmp(name, XATTR_LEFT_OUT)) &&
 		    fremovexattr(fd, name) < 0 && errno != ENODATA)
 			return -errno;
 	return 0;

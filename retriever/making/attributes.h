@@ -62,9 +62,6 @@ int attributes_set_node(struct retriever *retriever, int dir_fd, const char *nam
 			const struct source_attr *attr, const struct source_xattrs *xattrs,
 			struct carried *carried);
 
-/* Whether an extended attribute of this name is what clients can see, or decides on access. */
-bool attributes_are_carried(const char *name);
-
 /* Before it, on an object that was there: removes what attributes_set() would not replace.  0 or
  * -errno. */
 int attributes_strip(int fd);

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/base/mtime.h"
 #include "retriever/copies/aside.h"
 #include "retriever/copies/copied.h"
 #include "retriever/copies/listing_sum.h"
@@ -21,7 +22,7 @@ static int put_away(struct making *m, const struct stat *st)
 	struct retriever *retriever = m->retriever;
 	bool newer = S_ISREG(st->st_mode) && st->st_size &&
 		     migrate_ns(st->st_mtim) > m->entry->attr.mtime &&
-		     !copied_mtime_is_nearest(st->st_mtim, m->entry->attr.mtime);
+		     !mtime_is_nearest(st->st_mtim, m->entry->attr.mtime);
 	gint64 n = S_ISDIR(st->st_mode) ? prior_names(retriever, m->dir_fd, m->as) : 0;
 	int ret = n < 0 ? (int)n : prior_check(retriever, n);
 

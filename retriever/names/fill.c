@@ -142,6 +142,7 @@ static void conclude(struct run *run)
 				g_steal_pointer(&run->failed_names.left_out);
 		}
 		directory_of(object)->seen = g_steal_pointer(&run->seen);
+		directory_of(object)->free_seen = seen_free;
 		directory_of(object)->same = run->same;
 		brought_note(object, !run->lacking);
 		directory_set_complete(object, directory_fill_again);

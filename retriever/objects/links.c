@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "lib/base/filetree.h"
-#include "retriever/copies/copied.h"
+#include "lib/base/mtime.h"
 #include "retriever/objects/templates.h"
 
 #define LINKED_FILE	"linked-names" /* of struct linked_name */
@@ -233,7 +233,7 @@ static bool is_of_stub(struct retriever *retriever, const struct migrate_record 
 static bool is_data(const struct stat *st, uint64_t size, int64_t mtime)
 {
 	return (!S_ISREG(st->st_mode) || (uint64_t)st->st_size == size) &&
-	       copied_mtime_is(st->st_mtim, mtime);
+	       mtime_is(st->st_mtim, mtime);
 }
 
 /* Since there are provisional names somebody has given it this mtime. */

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "lib/base/flags.h"
-#include "retriever/copies/listing_sum.h"
 #include "retriever/objects/dirty.h"
 #include "retriever/objects/errors.h"
 #include "retriever/objects/old_handles.h"
@@ -112,7 +111,7 @@ static void object_free(struct object *object)
 		g_mutex_clear(&file_of(object)->sync_lock);
 	}
 	if (object->kind == OBJECT_DIRECTORY) {
-		seen_free(directory_of(object)->seen);
+		g_clear_pointer(&directory_of(object)->seen, directory_of(object)->free_seen);
 		g_clear_pointer(&directory_of(object)->listed, g_array_unref);
 		g_clear_pointer(&directory_of(object)->left_out, g_array_unref);
 		g_clear_pointer(&directory_of(object)->not_here, g_array_unref);

@@ -90,6 +90,7 @@ struct directory {
 	enum names_state names;
 	GSList *runs;	   /* fills under way (directory.c) */
 	struct seen *seen; /* the listing of a copy that is complete, else NULL */
+	void (*free_seen)(struct seen *seen);
 	GArray *listed;	   /* the names that were listed, for name_diff_make(); NULL: not known */
 	GArray *left_out;  /* of these the ones that need not be here */
 	GArray *not_here;  /* of these the ones that were not here in the end; NULL: none */

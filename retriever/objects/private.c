@@ -14,7 +14,6 @@
 #include "lib/base/filetree.h"
 #include "lib/base/project.h"
 #include "lib/source/posix_acl.h"
-#include "retriever/copies/prior.h"
 #include "retriever/objects/damage.h"
 #include "retriever/objects/links.h"
 
@@ -195,21 +194,6 @@ static int enter_copy(struct retriever *retriever)
 	return 0;
 }
 
-/* Of a volume that is attached: else attach does. */
-static bool open_prior(struct retriever *retriever, GError **error)
-{
-	int ret = private_is_attached(retriever) && !retriever->copying
-			  ? prior_open(retriever->private_fd, &retriever->prior)
-			  : 0;
-
-	if (ret)
-		g_set_error(error, RETRIEVER_ERROR, 0,
-			    "[volume %s] root: %s/%s/" PRIOR_DIR ": %s%s", retriever->config->name,
-			    retriever->config->root, MIGRATE_PRIVATE_DIR, g_strerror(-ret),
-			    advice_for(ret));
-	return !ret;
-}
-
 bool private_open_root(struct retriever *retriever, GError **error)
 {
 	const struct volume_config *config = retriever->config;
@@ -243,7 +227,7 @@ bool private_open_root(struct retriever *retriever, GError **error)
 			  "/sys, or neither ext4, xfs nor btrfs): what clients have not committed "
 			  "when migrate-retriever is killed is lost",
 			  config->root);
-	return open_or_remake(retriever, error) && open_prior(retriever, error);
+	return open_or_remake(retriever, error);
 }
 
 bool private_root_is_replaced(const struct retriever *retriever)
@@ -275,6 +259,4 @@ void private_close(struct retriever *retriever)
 	close_fd(retriever->root_fd);
 	close_fd(retriever->volume_fd);
 	damage_forget(retriever);
-	if (retriever->prior)
-		prior_free(retriever->prior);
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "lib/base/mtime.h"
 #include "tests/retriever/core_copy.h"
 
 #include <sys/sysmacros.h>
@@ -171,8 +172,8 @@ START_TEST(times_that_cannot_be_kept)
 	ck_assert_int_eq(compare(false), COPIED_SAME);
 	attr.mtime = NS(INT32_MAX - 1, 0);
 	ck_assert_int_eq(compare(false), COPIED_OTHER);
-	ck_assert(copied_mtime_is((struct timespec){INT32_MIN, 0}, INT64_MIN));
-	ck_assert(!copied_mtime_is((struct timespec){INT32_MIN, 0}, 0));
+	ck_assert(mtime_is((struct timespec){INT32_MIN, 0}, INT64_MIN));
+	ck_assert(!mtime_is((struct timespec){INT32_MIN, 0}, 0));
 	close(fd);
 	close(dir);
 	core_free(&core);
@@ -205,7 +206,7 @@ START_TEST(times_as_tools_keep_them)
 	};
 
 	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++)
-		ck_assert_msg(copied_mtime_is(migrate_timespec(cases[i].here), cases[i].there) ==
+		ck_assert_msg(mtime_is(migrate_timespec(cases[i].here), cases[i].there) ==
 				      cases[i].same,
 			      "case %zu", i);
 }
