@@ -15,7 +15,7 @@
 #include "ctl/report/parts.h"
 #include "lib/base/advice.h"
 #include "lib/config/config.h"
-#include "lib/source/url.h"
+#include "lib/config/url.h"
 
 #define WORKERS	 8
 #define LINE_US	 (5 * G_USEC_PER_SEC) /* of --progress */

@@ -12,7 +12,7 @@
 #include "ctl/checklist.h"
 #include "lib/config/config.h"
 #include "lib/config/config_limits.h"
-#include "lib/source/smb/smb_url.h"
+#include "lib/config/smb_url.h"
 
 struct cutover {
 	const struct volume_config *config;

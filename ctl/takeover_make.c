@@ -16,9 +16,9 @@
 #include "ctl/ctl.h"
 #include "ctl/discover/ask.h"
 #include "ctl/discover/mounts.h"
+#include "lib/base/error.h"
 #include "lib/base/spawn.h"
 #include "lib/config/config_limits.h"
-#include "lib/source/backend.h"
 
 #define NAME_SECONDS 60 /* for one directory's name */
 
@@ -225,7 +225,7 @@ static gboolean load(struct making *making, GError **error)
 	int result = migrate_aliases_load(making->config->takeover_file, &list, &n);
 
 	if (result < 0 && result != -ENOENT)
-		return backend_set_error(
+		return error_set(
 			error, -result,
 			"%s: %s cannot be used: %s; move it away, if no client has "
 			"an old mount yet",
@@ -251,7 +251,7 @@ static gboolean save(struct making *making, GError **error)
 					G_FILE_SET_CONTENTS_CONSISTENT |
 						G_FILE_SET_CONTENTS_DURABLE,
 					0600, &mistake) ||
-	       backend_set_error(error, EIO, "%s: %s", making->config->name, mistake->message);
+	       error_set(error, EIO, "%s: %s", making->config->name, mistake->message);
 }
 
 static gboolean make_all(struct making *making, GError **error)
@@ -293,7 +293,7 @@ gboolean takeover_make(const struct volume_config *config, struct takeover_made 
 				    : migrate_volume_new(config->name, config->socket,
 							 MIGRATE_ROLE_CONTROL, &making.volume);
 	if (result < 0)
-		backend_set_error(error, -result, "%s: %s: %s", config->name, config->root,
+		error_set(error, -result, "%s: %s: %s", config->name, config->root,
 				  g_strerror(-result));
 	else
 		ok = make_all(&making, error);

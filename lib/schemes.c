@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "lib/base/error.h"
 #include "lib/source/acl_source.h"
-#include "lib/source/backend.h"
 #include "lib/source/file/file_source.h"
 #include "lib/source/nfs/nfs.h"
 #include "lib/source/smb/smb.h"
@@ -26,7 +26,7 @@ const struct backend_ops *scheme_find(const char *url, GError **error)
 			return schemes[i];
 		g_string_append_printf(known, "%s%s://", i ? ", " : "", scheme);
 	}
-	backend_set_error(error, EPROTONOSUPPORT,
+	error_set(error, EPROTONOSUPPORT,
 			  "%s: not a URL of a source; use one that starts with %s", url,
 			  known->str);
 	return NULL;

@@ -51,7 +51,7 @@ static int serve(const char *file, const char *socket, const char *name, struct 
 	retriever = retriever_open(config, &error);
 	if (!retriever) {
 		log_failure(error->message);
-		return g_error_matches(error, BACKEND_ERROR, EKEYREJECTED) ? 2 : 1;
+		return g_error_matches(error, ERRNO_ERROR, EKEYREJECTED) ? 2 : 1;
 	}
 	if (*again)
 		orders_follow(retriever, orders);

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "ctl/check/one_directory.h"
+#include "lib/base/error.h"
 #include "lib/schemes.h"
-#include "lib/source/backend.h"
 
 #define TICK_MS	     200
 #define KEEP_FIRST_S 1 /* after the start; then it doubles, up to ... */
@@ -242,7 +242,7 @@ static gboolean conclude(struct run *run, GError **error)
 	if (!run->error)
 		run->error = g_steal_pointer(&run->walk.error);
 	if (!run->error && stopped(run))
-		backend_set_error(&run->error, ECANCELED,
+		error_set(&run->error, ECANCELED,
 				  "stopped; the next run goes on where it was");
 	if (!run->error)
 		return TRUE;

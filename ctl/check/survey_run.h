@@ -32,7 +32,7 @@ struct survey_options {
 
 /*
  * Goes on with what kept has, or begins anew.  Runs the main context.  TRUE: survey is whole. FALSE
- * with error set: one line; ECANCELED (of BACKEND_ERROR): it was stopped.  survey is all zeros
+ * with error set: one line; ECANCELED (of ERRNO_ERROR): it was stopped.  survey is all zeros
  * before, and cleared by survey_clear() whatever came of it.
  */
 gboolean survey_run(const struct survey_options *options, struct kept *kept, struct survey *survey,

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "common/xfs_geometry.h"
-#include "lib/source/backend.h"
+#include "lib/base/error.h"
 
 #define EXT4_MAGIC     0xef53
 #define EA_INODE       0x400
@@ -95,7 +95,7 @@ gboolean target_look(struct target *target, const char *path, GError **error)
 	if (!path)
 		return TRUE;
 	if (statvfs(path, &room) < 0 || statfs(path, &kind) < 0 || stat(path, &st) < 0)
-		return backend_set_error(error, errno, "%s: %s; mount the new file system there",
+		return error_set(error, errno, "%s: %s; mount the new file system there",
 					 path, g_strerror(errno));
 	target->known = true;
 	target->path = g_strdup(path);

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "lib/source/backend.h"
+#include "lib/base/error.h"
 
 #define BLANKS " \t\r"
 
@@ -162,7 +162,7 @@ gboolean exports_file_read(const char *file, struct found *found, GError **error
 	g_autoptr(GError) inner = NULL;
 
 	if (!g_file_get_contents(file, &text, NULL, &inner))
-		return backend_set_error(error, EIO, "--exports: %s", inner->message);
+		return error_set(error, EIO, "--exports: %s", inner->message);
 	g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
 	for (unsigned i = 0; lines[i]; i++) {
 		if (!entry->len)

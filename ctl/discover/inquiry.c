@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 
 #include "ctl/discover/ask.h"
-#include "lib/source/backend.h"
+#include "lib/base/error.h"
 
 #define PORTMAPPER  100000
 #define NFS	    100003
@@ -360,7 +360,7 @@ char *inquiry_address(const char *host, GError **error)
 	}
 	if (!ret)
 		return g_strdup(text);
-	backend_set_error(error, ENOENT, "%s: %s; give a name that is known here, or an address",
+	error_set(error, ENOENT, "%s: %s; give a name that is known here, or an address",
 			  host, gai_strerror(ret));
 	return NULL;
 }
@@ -378,7 +378,7 @@ gboolean inquire(const struct inquiry *how, struct found *found, GError **error)
 		return TRUE;
 	g_autofree char *nfs_line = g_strdup(found->notes->pdata[found->notes->len - 2]);
 	g_autofree char *smb_line = g_strdup(found->notes->pdata[found->notes->len - 1]);
-	return backend_set_error(error, ENOTCONN, "%s: %s; %s", how->host, nfs_line, smb_line);
+	return error_set(error, ENOTCONN, "%s: %s; %s", how->host, nfs_line, smb_line);
 }
 
 /* ---- quotas ---------------------------------------------------------------------------------- */
@@ -493,5 +493,5 @@ gboolean inquire_quotas(const struct inquiry *how, const char *path, bool groups
 	}
 	g_free(asking.refused);
 	return !why ||
-	       backend_set_error(error, EACCES, "%s: quotas of %s: %s", how->host, path, why);
+	       error_set(error, EACCES, "%s: quotas of %s: %s", how->host, path, why);
 }

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "ctl/discover/ask.h"
-#include "lib/source/backend.h"
-#include "lib/source/nfs/nfs_url.h"
+#include "lib/base/error.h"
+#include "lib/config/nfs_url.h"
 
 #define NFS_PROGRAM   100003
 #define MOUNT_PROGRAM 100005
@@ -48,7 +48,7 @@ gboolean mounts_server_of(const char *source, struct mounts_server *server, char
 	struct nfs_url url;
 
 	if (!g_str_has_prefix(source, "nfs://"))
-		return backend_set_error(error, EINVAL,
+		return error_set(error, EINVAL,
 					 "%s is no server of NFS version 3, whose clients this is "
 					 "for",
 					 source);
@@ -57,7 +57,7 @@ gboolean mounts_server_of(const char *source, struct mounts_server *server, char
 		return FALSE;
 	}
 	if (url.minors) {
-		backend_set_error(
+		error_set(
 			error, EINVAL,
 			"%s is spoken to by NFS version 4: this is for clients of version "
 			"3; take version= out",
@@ -100,7 +100,7 @@ static gboolean find_place(const struct mounts_server *server, struct place *pla
 	if (!mount)
 		mount = inquiry_port(&server->how, place->address, MOUNT_PROGRAM, 3, &why);
 	if (!mount)
-		return backend_set_error(error, ENOTCONN, "%s: MOUNT 3 by TCP: %s",
+		return error_set(error, ENOTCONN, "%s: MOUNT 3 by TCP: %s",
 					 server->how.host, why ? why : "it is not there");
 	if (!nfs)
 		nfs = inquiry_port(&server->how, place->address, NFS_PROGRAM, 3, &again);
@@ -116,7 +116,7 @@ static gboolean ask_there(const struct mounts_server *server, const char *const 
 		ask(server->how.program, question, server->how.wait, each, listening, NULL);
 
 	return !why ||
-	       backend_set_error(error, ENOTCONN, "%s: %s: %s", server->how.host, question[0], why);
+	       error_set(error, ENOTCONN, "%s: %s: %s", server->how.host, question[0], why);
 }
 
 /* ---- lists ----------------------------------------------------------------------------------- */
@@ -238,7 +238,7 @@ gboolean mounts_ask_handles(const struct mounts_server *server, const GPtrArray 
 		ok = ask_there(server, question, take_handle, &listening, error);
 		listening.first += listening.count;
 		if (ok && handles->len != listening.first)
-			ok = backend_set_error(error, EBADMSG,
+			ok = error_set(error, EBADMSG,
 					       "%s: not all handles were told; try it again",
 					       server->how.host);
 	}

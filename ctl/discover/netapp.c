@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "ctl/discover/ontap.h"
-#include "lib/source/backend.h"
+#include "lib/base/error.h"
 
 struct reading {
 	const char *file;
@@ -211,7 +211,7 @@ gboolean netapp_read(const char *file, struct found *found, GError **error)
 	g_autoptr(GError) inner = NULL;
 
 	if (!g_file_get_contents(file, &text, NULL, &inner))
-		return backend_set_error(error, EIO, "--netapp: %s", inner->message);
+		return error_set(error, EIO, "--netapp: %s", inner->message);
 	g_autoptr(GPtrArray) records = ontap_read(text, note_line, &reading);
 	for (unsigned i = 0; i < records->len; i++)
 		take_record(&reading, records, records->pdata[i]);

@@ -5,8 +5,8 @@
 #include <glib.h>
 #include <string.h>
 
-#include "lib/source/nfs/nfs_url.h"
-#include "lib/source/smb/smb_url.h"
+#include "lib/config/nfs_url.h"
+#include "lib/config/smb_url.h"
 
 #define NAME_LEN  48
 #define SHARE_LEN 80

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "lib/source/backend.h"
+#include "lib/base/error.h"
 
 /* Who may do what: they mean the same on another server. */
 static const char *const taken[] = {"valid users",
@@ -143,16 +143,16 @@ gboolean smb_conf_read(const char *file, struct found *found, GError **error)
 	g_autoptr(GError) inner = NULL;
 
 	if (!g_file_test(file, G_FILE_TEST_IS_REGULAR))
-		return backend_set_error(error, ENOENT, "--smb-conf: %s is no file", file);
+		return error_set(error, ENOENT, "--smb-conf: %s is no file", file);
 	if (!g_spawn_sync(NULL, argv, NULL, G_SPAWN_SEARCH_PATH, NULL, NULL, &text, &complaints,
 			  NULL, &inner))
-		return backend_set_error(error, ENOENT,
+		return error_set(error, ENOENT,
 					 "--smb-conf: %s; install samba-common-bin, which has "
 					 "testparm",
 					 inner->message);
 	/* its status is of what it thinks of this machine, too */
 	if (!strstr(text, "[global]"))
-		return backend_set_error(error, EINVAL,
+		return error_set(error, EINVAL,
 					 "--smb-conf: testparm does not understand %s: run "
 					 "testparm -s %s",
 					 file, file);

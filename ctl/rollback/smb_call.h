@@ -8,7 +8,7 @@
 #ifndef CTL_ROLLBACK_SMB_CALL_H
 #define CTL_ROLLBACK_SMB_CALL_H
 
-#include "lib/source/smb/smb_url.h"
+#include "lib/config/smb_url.h"
 #include "lib/source/smb/wire.h"
 #include "lib/source/source.h"
 

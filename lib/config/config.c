@@ -11,12 +11,11 @@
 #include "lib/config/config_file.h"
 #include "lib/config/config_ids.h"
 #include "lib/config/config_limits.h"
+#include "lib/config/nfs_url.h"
 #include "lib/config/owners.h"
 #include "lib/config/sids.h"
-#include "lib/source/nfs/nfs_url.h"
-#include "lib/source/smb/smb_url.h"
-#include "lib/source/smb/wire.h"
-#include "lib/source/source.h"
+#include "lib/config/smb_url.h"
+#include "lib/config/source_config.h"
 
 #define SOCKET_OF MIGRATE_SOCKET_DIR "/%s.sock"
 
@@ -135,8 +134,8 @@ static const char *const smb_modes[] = {
 static const char *const acl_modes[] = {
 	[ACL_MODE_POSIX] = "posix", [ACL_MODE_NT] = "nt", [ACL_MODE_KEEP] = "keep"};
 static const char *const encryption[] = {
-	[WIRE_OFF] = "off", [WIRE_DESIRED] = "desired", [WIRE_REQUIRED] = "required"};
-static const char *const signing[] = {[WIRE_OFF] = "if-required", [WIRE_REQUIRED] = "required"};
+	[SMB_OFF] = "off", [SMB_DESIRED] = "desired", [SMB_REQUIRED] = "required"};
+static const char *const signing[] = {[SMB_OFF] = "if-required", [SMB_REQUIRED] = "required"};
 
 #define FIELD(field) .offset = offsetof(struct volume_config, field)
 #define SMB(field)   .offset = offsetof(struct smb_config, field), .place = IN_SMB

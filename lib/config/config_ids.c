@@ -5,8 +5,8 @@
 
 #include "lib/config/owners.h"
 #include "lib/config/sids.h"
-#include "lib/source/smb/smb_url.h"
-#include "lib/source/source.h"
+#include "lib/config/smb_url.h"
+#include "lib/config/source_config.h"
 
 static gboolean parse_sid_map(struct sid_map **map, bool ids, const struct config_place *at,
 			      GError **error)

@@ -6,8 +6,8 @@
 
 #include "lib/config/calendar.h"
 #include "lib/config/config_file.h"
-#include "lib/source/nfs/nfs_url.h"
-#include "lib/source/smb/smb_url.h"
+#include "lib/config/nfs_url.h"
+#include "lib/config/smb_url.h"
 
 #define NODES_MAX 64
 

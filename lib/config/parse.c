@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "lib/source/url.h"
+#include "lib/config/url.h"
 
 bool parse_id(const char *text, uint32_t *id)
 {

@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "lib/config/source_config.h"
+
 enum stub_attributes { STUB_EAGER, STUB_LAZY };
 /* What the permission bits of what comes from an SMB server say: volume/windows.h. */
 /* What becomes of an NFSv4 ACL beside a POSIX ACL that grants no more. */

@@ -1,17 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "lib/source/backend.h"
 
-gboolean backend_set_error(GError **error, int code, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	if (error)
-		*error = g_error_new_valist(BACKEND_ERROR, code, format, args);
-	va_end(args);
-	return FALSE;
-}
-
 void backend_prepare(struct backend_request *req)
 {
 	req->link = (GList){.data = req};

@@ -31,9 +31,6 @@ unsigned backend_layer_away(struct backend *backend);
 unsigned backend_layer_carries(struct backend *backend);
 char *backend_layer_not_carried(struct backend *backend);
 
-/* One line, code is an errno.  FALSE. */
-gboolean backend_set_error(GError **error, int code, const char *format, ...) G_GNUC_PRINTF(3, 4);
-
 static inline bool backend_is_waited_for(const struct backend_request *req)
 {
 	return req->priority != BACKEND_BACKGROUND;

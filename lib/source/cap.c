@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "lib/source/backend.h"
+#include "lib/base/error.h"
 
 #define MAGIC	"QMcap01\n"
 #define PLACES	512
@@ -86,7 +86,7 @@ struct cap *cap_open(const char *path, GError **error)
 	if (fd >= 0 && is_ours(fd))
 		shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (shared == MAP_FAILED) {
-		backend_set_error(
+		error_set(
 			error, errno,
 			"%s: %s; the volumes of one old server share it: remove it, it is "
 			"made anew",

@@ -8,8 +8,6 @@
 
 #define EMPTY_LEN 4 /* of the format's header */
 
-G_DEFINE_QUARK(backend - error - quark, backend_error)
-
 bool source_name_ok(const char *name, size_t len)
 {
 	if (len == 0 || len > 255 || memchr(name, '/', len) || memchr(name, '\0', len))

@@ -38,6 +38,8 @@
 #include <sys/stat.h>
 
 #include "common/record.h"
+#include "lib/base/error.h"
+#include "lib/config/source_config.h"
 #include "lib/source/source_nfs4_acl.h"
 #include "lib/source/source_windows.h"
 #include "lib/source/trace.h"
@@ -238,33 +240,6 @@ struct backend_request {
 
 struct backend;
 
-/* Of smb:// sources. */
-struct smb_config {
-	char *password_file, *ccache; /* one of them is NULL */
-	char *domain;		      /* NULL: the URL's, or the server's own */
-	unsigned encryption, signing; /* enum wire_choice, smb/wire.h */
-};
-
-/* Of nfs:// sources with Kerberos or TLS. */
-struct nfs_config {
-	char *keytab, *ccache; /* at most one; neither: /etc/krb5.keytab */
-	char *principal;       /* NULL: the keytab's first one, the ticket cache's own */
-	char *ca;	       /* file of the CAs of the server's certificate; NULL: the system's */
-	char *certificate, *key; /* files of our own; both or neither */
-	bool elsewhere; /* the server's address must not be this machine's own: another one of it
-			 * comes here */
-};
-
-/* From the configuration's [volume NAME] group. */
-struct backend_config {
-	const char *url; /* nfs://host[:port]/path, smb://user@host/share, file:///path */
-	const struct smb_config *smb; /* NULL: not configured */
-	const struct nfs_config *nfs; /* likewise */
-	unsigned connections;	      /* background connections, 1..16 */
-	unsigned demand_connections;  /* 1..8 */
-	unsigned window;	      /* requests in flight per connection, 0: by round-trip time */
-};
-
 struct backend_ops {
 	const char *scheme; /* "nfs" */
 	bool spells;	    /* LOOKUP finds nothing by another spelling than the listed one */
@@ -341,8 +316,5 @@ void trace_request(enum trace_step step, const struct backend_request *req, uint
 #define SOURCE_NO_OWNER                                                                            \
 	"this host's name service does not tell who owns it, or who is named in its ACL: see the " \
 	"retriever's log and getent, then retry"
-
-#define BACKEND_ERROR (backend_error_quark())
-GQuark backend_error_quark(void);
 
 #endif

@@ -15,7 +15,7 @@ START_TEST(schemes_are_found)
 	ck_assert_ptr_eq(scheme_find("smb://user@host/share", NULL), &backend_smb_ops);
 	ck_assert_ptr_eq(scheme_find("file:///path", NULL), &backend_file_ops);
 	ck_assert_ptr_null(scheme_find("ftp://host/path", &error));
-	ck_assert(g_error_matches(error, BACKEND_ERROR, EPROTONOSUPPORT));
+	ck_assert(g_error_matches(error, ERRNO_ERROR, EPROTONOSUPPORT));
 	ck_assert_ptr_nonnull(strstr(error->message, "ftp://host/path"));
 	ck_assert_ptr_nonnull(strstr(error->message, "nfs://, smb://, file://"));
 	g_clear_error(&error);

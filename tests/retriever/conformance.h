@@ -12,9 +12,9 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "lib/config/nfs_url.h"
 #include "lib/schemes.h"
 #include "lib/source/nfs/nfs.h"
-#include "lib/source/nfs/nfs_url.h"
 #include "lib/source/posix_acl.h"
 #include "tests/retriever/backend_support.h"
 

@@ -20,9 +20,9 @@
 #include <unistd.h>
 
 #include "common/fs_id.h"
+#include "lib/config/url.h"
 #include "lib/source/backend.h"
 #include "lib/source/file/file_xattr.h"
-#include "lib/source/url.h"
 #include "lib/source/workers.h"
 
 #define FILE_READ_MAX	  (1024u * 1024)
@@ -535,7 +535,7 @@ static char *path_of(const char *url, GError **error)
 	const char *path = url + strlen("file://");
 
 	if (*path != '/') {
-		backend_set_error(error, EINVAL,
+		error_set(error, EINVAL,
 				  "%s: write an absolute path after three slashes: file:///path",
 				  url);
 		return NULL;
@@ -552,7 +552,7 @@ static bool open_root(struct file_backend *file, const char *url, GError **error
 	file->root_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (file->root_fd >= 0)
 		return true;
-	return backend_set_error(
+	return error_set(
 		error, errno,
 		"%s: %s cannot be opened (%s); mount or create that directory, or name "
 		"another",
@@ -585,7 +585,7 @@ static struct backend *file_open(const struct backend_config *config, struct sou
 					    CLAMP(config->connections, 1, 16) * per, do_request,
 					    scratch_clear, sizeof(struct scratch), file);
 	if (!file->workers || get_attr(file, file->root_fd, attr, &scratch) < 0) {
-		backend_set_error(error, errno,
+		error_set(error, errno,
 				  "%s: cannot be served (%s); raise the limit on processes",
 				  config->url, g_strerror(errno));
 		file_close(&file->base);

@@ -144,7 +144,7 @@ static struct backend *nfs_open(const struct backend_config *config, struct sour
 			    server->no_xattrs || version4 ? 0 : G_N_ELEMENTS(nfs->v4), false,
 			    false))
 		return &nfs->base;
-	backend_set_error(error, EAGAIN,
+	error_set(error, EAGAIN,
 			  "%s: no threads for its connections; raise the limits on processes and "
 			  "open files",
 			  config->url);

@@ -213,10 +213,10 @@ gboolean nfs4_explain(const struct nfs_mounting *m, int status, GError **error)
 	case EACCES:
 		if (!wants)
 			break;
-		return backend_set_error(error, -status, "%s: for %s the old server wants %s",
+		return error_set(error, -status, "%s: for %s the old server wants %s",
 					 url->text, url->path, wants);
 	case ENOENT:
-		return backend_set_error(
+		return error_set(
 			error, -status,
 			"%s: the old server's tree of NFS version 4 has no "
 			"directory %s; write the path as a client mounts it by "
@@ -226,12 +226,12 @@ gboolean nfs4_explain(const struct nfs_mounting *m, int status, GError **error)
 	case EREMOTEIO:
 		if (!atomic_load(&m->server->view.referred))
 			break;
-		return backend_set_error(error, -status,
+		return error_set(error, -status,
 					 "%s: the old server refers to another one for %s; write "
 					 "that one's URL",
 					 url->text, url->path);
 	case ENOTSUP:
-		return backend_set_error(error, -status,
+		return error_set(error, -status,
 					 "%s: the old server does not speak NFS version %s; enable "
 					 "it over TCP there, or leave version= out",
 					 url->text,
@@ -240,12 +240,12 @@ gboolean nfs4_explain(const struct nfs_mounting *m, int status, GError **error)
 					 : url->minors == 1 << 2 ? "4.2"
 								 : "4");
 	case EMSGSIZE:
-		return backend_set_error(error, -status,
+		return error_set(error, -status,
 					 "%s: the old server allows too little in a call by this "
 					 "version of NFS; use version=3 or version=4.0",
 					 url->text);
 	case ENODATA:
-		return backend_set_error(
+		return error_set(
 			error, -status,
 			"%s: the old server does not tell %s by NFS version 4; use "
 			"version 3, or another way to it",

@@ -5,8 +5,8 @@
 
 #include <stdatomic.h>
 
+#include "lib/config/nfs_url.h"
 #include "lib/source/nfs/nfs_systems.h"
-#include "lib/source/nfs/nfs_url.h"
 #include "lib/source/nfs/nfs_xdr.h"
 #include "lib/source/source.h"
 

@@ -11,7 +11,7 @@
 #include <gssapi/gssapi.h>
 #include <pthread.h>
 
-#include "lib/source/nfs/nfs_url.h"
+#include "lib/config/nfs_url.h"
 #include "lib/source/source.h"
 
 struct nfs_credential {

@@ -18,7 +18,7 @@
 #include <gssapi/gssapi.h>
 #include <stdint.h>
 
-#include "lib/source/nfs/nfs_url.h"
+#include "lib/config/nfs_url.h"
 #include "lib/source/nfs/nfs_xdr.h"
 
 #define RPCSEC_GSS_FLAVOR 6

@@ -52,7 +52,7 @@ static gboolean resolve_host(struct nfs_server *server, gint64 deadline, GError 
 		g_usleep(PAUSE_US);
 	}
 	if (ret != 0)
-		return backend_set_error(
+		return error_set(
 			error, EHOSTUNREACH,
 			"%s: the name %s cannot be resolved (%s); check the name or "
 			"write an address",
@@ -73,7 +73,7 @@ static gboolean resolve_host(struct nfs_server *server, gint64 deadline, GError 
 	freeaddrinfo(found);
 	if (server->n_addresses > 0)
 		return TRUE;
-	return backend_set_error(error, EHOSTUNREACH, "%s: %s has no internet address",
+	return error_set(error, EHOSTUNREACH, "%s: %s has no internet address",
 				 server->url.text, server->url.host);
 }
 
@@ -220,19 +220,19 @@ static gboolean explain_status(struct nfs_mounting *m, int status, GError **erro
 
 	switch (-status) {
 	case ENOENT:
-		return backend_set_error(error, -status,
+		return error_set(error, -status,
 					 "%s: the old server has no export or directory %s; see "
 					 "what it exports with: showmount -e %s",
 					 url->text, url->path, url->host);
 	case ENOTSUP:
-		return backend_set_error(error, -status,
+		return error_set(error, -status,
 					 "%s: the old server does not take %s for %s; allow it in "
 					 "its export, or write another one of sec=sys, krb5, krb5i "
 					 "and krb5p",
 					 url->text, url->sec ? "that sec=" : "AUTH_SYS (sec=sys)",
 					 url->path);
 	case EAGAIN:
-		return backend_set_error(error, -status,
+		return error_set(error, -status,
 					 "%s: the old server does not run NFS version 3, or is "
 					 "still starting; enable version 3 over TCP there",
 					 url->text);
@@ -329,7 +329,7 @@ static gboolean find_given_acl(struct nfs_mounting *m, GError **error)
 		set_acl(server, server->url.acl_port, true);
 		return TRUE;
 	}
-	return backend_set_error(
+	return error_set(
 		error, -ret,
 		"%s: no ACLs can be had at aclport=%u (%s); correct that port, or write "
 		"aclport=0 to go without ACLs",
@@ -543,7 +543,7 @@ static gboolean open_any(struct nfs_mounting *m, struct source_attr *root, GErro
 	if (version4)
 		return open_v4(m, ret, error);
 	if (ret == -ENXIO)
-		return backend_set_error(
+		return error_set(
 			error, ENOENT,
 			"%s: the old server's rpcbind knows no mount service; start it "
 			"there, or give mountport=, or version=4 if it has no version 3",

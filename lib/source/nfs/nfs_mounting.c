@@ -87,31 +87,31 @@ gboolean nfs_mounting_explain(const struct nfs_mounting *m, int status, const ch
 	const struct nfs_url *url = &m->server->url;
 
 	if (m->why)
-		return backend_set_error(error, EACCES, "%s: %s", url->text, m->why);
+		return error_set(error, EACCES, "%s: %s", url->text, m->why);
 	switch (-status) {
 	case EACCES:
 	case EPERM:
 		if (url->sec != NFS_SEC_SYS)
-			return backend_set_error(
+			return error_set(
 				error, -status,
 				"%s: the old server does not let this host's principal in; export "
 				"%s to it with that sec=, and have it take the principal for root",
 				url->text, url->path);
-		return backend_set_error(
+		return error_set(
 			error, -status,
 			"%s: the old server does not let this host in; export %s "
 			"to it, with AUTH_SYS (or write sec=krb5), or xprtsec=tls, "
 			"and without squashing root",
 			url->text, url->path);
 	case ENOTDIR:
-		return backend_set_error(error, -status,
+		return error_set(error, -status,
 					 "%s: %s is not a directory there; name a directory",
 					 url->text, url->path);
 	}
 	if (nfs_is_away(status))
-		return backend_set_error(error, -status,
+		return error_set(error, -status,
 					 "%s: %s does not answer (%s): %s; check that host, %s",
 					 url->text, url->host, m->last, g_strerror(-status), check);
-	return backend_set_error(error, -status, "%s: the old server fails (%s): %s; see its log",
+	return error_set(error, -status, "%s: the old server fails (%s): %s; see its log",
 				 url->text, m->last, g_strerror(-status));
 }

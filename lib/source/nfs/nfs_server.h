@@ -5,13 +5,13 @@
 
 #include <sys/socket.h>
 
+#include "lib/config/nfs_url.h"
 #include "lib/source/backend.h"
 #include "lib/source/nfs/nfs_attr.h"
 #include "lib/source/nfs/nfs_complaint.h"
 #include "lib/source/nfs/nfs_credential.h"
 #include "lib/source/nfs/nfs_rpc.h"
 #include "lib/source/nfs/nfs_tls.h"
-#include "lib/source/nfs/nfs_url.h"
 #include "lib/source/suspects.h"
 
 struct nfs_address {

@@ -3,8 +3,8 @@
 #ifndef LIB_SOURCE_NFS_NFS_TLS_H
 #define LIB_SOURCE_NFS_NFS_TLS_H
 
+#include "lib/config/nfs_url.h"
 #include "lib/source/nfs/nfs_link.h"
-#include "lib/source/nfs/nfs_url.h"
 #include "lib/source/source.h"
 
 struct nfs_tls {

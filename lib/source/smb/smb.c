@@ -94,12 +94,12 @@ static bool wait_for_root(struct smb_backend *smb, struct source_attr *attr, GEr
 	known = server->known;
 	why = server->final ? server->final : server->last;
 	if (!known)
-		backend_set_error(error, server->locks ? EKEYREJECTED : EHOSTUNREACH, "%s%s",
+		error_set(error, server->locks ? EKEYREJECTED : EHOSTUNREACH, "%s%s",
 				  why ? why : server->url.text,
 				  why ? "" : ": the server does not answer: see that it runs");
 	pthread_mutex_unlock(&server->lock);
 	if (known && (!smb_attr_decode(&server->root, attr) || !S_ISDIR(attr->mode)))
-		return backend_set_error(
+		return error_set(
 			error, EBADMSG,
 			"%s: the server's answers make no sense: see that it is an SMB "
 			"server",
@@ -112,7 +112,7 @@ static bool add_connections(struct smb_pool *pool, struct smb_server *server, un
 {
 	while (pool->n < wanted)
 		if (!smb_conn_add(pool, server, spare))
-			return backend_set_error(
+			return error_set(
 				error, EAGAIN,
 				"%s: no threads for its connections; raise the limits on "
 				"processes and open files",

@@ -5,10 +5,10 @@
 
 #include <pthread.h>
 
+#include "lib/config/smb_url.h"
 #include "lib/source/backend.h"
 #include "lib/source/smb/smb_pool.h"
 #include "lib/source/smb/smb_turns.h"
-#include "lib/source/smb/smb_url.h"
 #include "lib/source/smb/wire.h"
 #include "lib/source/suspects.h"
 

@@ -3,7 +3,7 @@
 #ifndef LIB_SOURCE_SMB_SMB_REPLY_H
 #define LIB_SOURCE_SMB_SMB_REPLY_H
 
-#include "lib/source/smb/smb_url.h"
+#include "lib/config/smb_url.h"
 #include "lib/source/smb/wire.h"
 #include "lib/source/source.h"
 

@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/base/error.h"
 #include "lib/base/private_file.h"
-#include "lib/source/backend.h"
 #include "lib/source/smb/smb_ccache.h"
 
 #define PASSWORD_MAX 1024
@@ -45,7 +45,7 @@ static uint8_t *get_file(const char *url, const char *key, const char *path, con
 	if (data)
 		explicit_bzero(data, max + 2);
 	g_free(data);
-	backend_set_error(error, EACCES, "%s: %s = %s: %s", url, key, path, why);
+	error_set(error, EACCES, "%s: %s = %s: %s", url, key, path, why);
 	return NULL;
 }
 
@@ -55,7 +55,7 @@ static gboolean get_ccache(const struct smb_config *config, const struct smb_url
 	g_autofree char *why = NULL;
 
 	if (g_hostname_is_ip_address(url->host) || !g_ascii_strcasecmp(url->host, "localhost"))
-		return backend_set_error(
+		return error_set(
 			error, EINVAL,
 			"%s: Kerberos knows servers by their names: write the one that "
 			"its tickets have instead of %s, or set smb-password-file "
@@ -71,7 +71,7 @@ static gboolean get_ccache(const struct smb_config *config, const struct smb_url
 				   g_get_real_time() / G_USEC_PER_SEC);
 	if (!why)
 		return TRUE;
-	backend_set_error(error, EACCES, "%s: smb-ccache = %s: %s", url->text, config->ccache, why);
+	error_set(error, EACCES, "%s: smb-ccache = %s: %s", url->text, config->ccache, why);
 	smb_secret_clear(secret);
 	return FALSE;
 }
@@ -85,7 +85,7 @@ gboolean smb_secret_get(const struct smb_config *config, const struct smb_url *u
 	if (config->ccache)
 		return get_ccache(config, url, secret, error);
 	if (!config->password_file)
-		return backend_set_error(
+		return error_set(
 			error, EINVAL,
 			"%s: no password: write it into a file that only root can read "
 			"and set smb-password-file to its path, or smb-ccache to a "
@@ -100,7 +100,7 @@ gboolean smb_secret_get(const struct smb_config *config, const struct smb_url *u
 	secret->password[strcspn(secret->password, "\r\n")] = '\0';
 	if (*secret->password)
 		return TRUE;
-	backend_set_error(error, EINVAL,
+	error_set(error, EINVAL,
 			  "%s: smb-password-file = %s: its first line is empty: write the password "
 			  "there",
 			  url->text, config->password_file);

@@ -3,7 +3,7 @@
 #ifndef LIB_SOURCE_SMB_SMB_SECRET_H
 #define LIB_SOURCE_SMB_SMB_SECRET_H
 
-#include "lib/source/smb/smb_url.h"
+#include "lib/config/smb_url.h"
 #include "lib/source/source.h"
 
 struct smb_secret {

@@ -5,7 +5,7 @@
 
 #include <sys/types.h>
 
-#include "lib/source/smb/smb_url.h"
+#include "lib/config/smb_url.h"
 #include "lib/source/smb/wire.h"
 #include "lib/source/source.h"
 

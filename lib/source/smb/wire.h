@@ -146,8 +146,6 @@ uint64_t wire_get_u64(struct wire_unpack *in);
 /* *len at most max, else bad. */
 const uint8_t *wire_get_bytes(struct wire_unpack *in, size_t max, size_t *len);
 
-enum wire_choice { WIRE_OFF, WIRE_DESIRED, WIRE_REQUIRED };
-
 /* How to connect.  Texts are NUL-terminated in the memory that was decoded. */
 struct wire_start {
 	uint32_t port, encryption, signing, stall_ms;

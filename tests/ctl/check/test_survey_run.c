@@ -73,7 +73,7 @@ START_TEST(stopped)
 		 "for i in $(seq 200); do echo x > $i/f; done");
 	stop_soon = true;
 	while (!run(400, &error)) {
-		ck_assert(g_error_matches(error, BACKEND_ERROR, ECANCELED));
+		ck_assert(g_error_matches(error, ERRNO_ERROR, ECANCELED));
 		g_clear_error(&error);
 		survey_clear(&survey);
 		stop_soon = ++runs < 2;

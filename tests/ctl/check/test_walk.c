@@ -80,7 +80,7 @@ START_TEST(full)
 	walk_start(&made.walk);
 	g_mutex_lock(&made.walk.lock);
 	if (!made.walk.error)
-		backend_set_error(&made.walk.error, ENOSPC, "no room");
+		error_set(&made.walk.error, ENOSPC, "no room");
 	g_cond_broadcast(&made.walk.changed);
 	g_mutex_unlock(&made.walk.lock);
 	ck_assert(walk_wait(&made.walk, g_get_monotonic_time() + 60 * G_USEC_PER_SEC));

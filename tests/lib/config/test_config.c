@@ -7,7 +7,7 @@
 #include "lib/config/calendar.h"
 #include "lib/config/config.h"
 #include "lib/config/owners.h"
-#include "lib/source/source.h"
+#include "lib/config/source_config.h"
 #include "tests/suite.h"
 
 static char *dir, *file, *root;

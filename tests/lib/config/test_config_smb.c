@@ -5,8 +5,7 @@
 #include <unistd.h>
 
 #include "lib/config/config.h"
-#include "lib/source/smb/wire.h"
-#include "lib/source/source.h"
+#include "lib/config/source_config.h"
 #include "tests/suite.h"
 
 static char *dir;
@@ -37,16 +36,16 @@ START_TEST(what_is_said)
 	ck_assert_str_eq(config->rollback_source, "smb://w@h/s");
 	ck_assert_str_eq(config->rollback_password_file, "/etc/back");
 	ck_assert_ptr_null(config->smb->ccache);
-	ck_assert_uint_eq(config->smb->encryption, WIRE_REQUIRED);
-	ck_assert_uint_eq(config->smb->signing, WIRE_REQUIRED);
+	ck_assert_uint_eq(config->smb->encryption, SMB_REQUIRED);
+	ck_assert_uint_eq(config->smb->signing, SMB_REQUIRED);
 	config_free(config);
 
 	config = load("source = smb://u@h/s\nsmb-ccache = /etc/tickets\nsmb-encryption = desired\n"
 		      "smb-signing = if-required\n",
 		      NULL);
 	ck_assert_str_eq(config->smb->ccache, "/etc/tickets");
-	ck_assert_uint_eq(config->smb->encryption, WIRE_DESIRED);
-	ck_assert_uint_eq(config->smb->signing, WIRE_OFF);
+	ck_assert_uint_eq(config->smb->encryption, SMB_DESIRED);
+	ck_assert_uint_eq(config->smb->signing, SMB_OFF);
 	config_free(config);
 
 	config = load("source = smb://u@h/s\nsmb-modes = descriptor\n", NULL);
@@ -78,8 +77,8 @@ START_TEST(what_is_said)
 	config_free(config);
 
 	config = load("source = smb://u@h/s\n", NULL);
-	ck_assert_uint_eq(config->smb->encryption, WIRE_OFF);
-	ck_assert_uint_eq(config->smb->signing, WIRE_OFF);
+	ck_assert_uint_eq(config->smb->encryption, SMB_OFF);
+	ck_assert_uint_eq(config->smb->signing, SMB_OFF);
 	config_free(config);
 }
 END_TEST

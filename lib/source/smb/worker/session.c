@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 
+#include "lib/config/source_config.h"
 #include "lib/source/smb/smb_text.h"
 #include "lib/source/smb/worker/info.h"
 #include "lib/source/smb/worker/job.h"
@@ -124,10 +125,10 @@ static void log_on(struct worker *worker, const struct wire_start *start)
 	worker->session = worker->cli->smb2.session;
 	if (smbXcli_session_is_guest(worker->session))
 		worker_fail(worker, WIRE_F_GUEST, 0);
-	if (start->encryption == WIRE_OFF)
+	if (start->encryption == SMB_OFF)
 		return;
 	status = smb2cli_session_encryption_on(worker->session);
-	if (!NT_STATUS_IS_OK(status) && start->encryption == WIRE_REQUIRED)
+	if (!NT_STATUS_IS_OK(status) && start->encryption == SMB_REQUIRED)
 		worker_fail(worker, WIRE_F_ENCRYPTION, NT_STATUS_V(status));
 }
 
@@ -225,7 +226,7 @@ static int64_t clock_ahead(struct worker *worker)
 int session_connect(struct worker *worker, const struct wire_start *start)
 {
 	int fd = connect_to(worker, start);
-	bool required = start->signing == WIRE_REQUIRED || start->encryption != WIRE_OFF;
+	bool required = start->signing == SMB_REQUIRED || start->encryption != SMB_OFF;
 
 	load_settings(worker);
 	worker->cli = compat_connected(worker, fd, start->host,

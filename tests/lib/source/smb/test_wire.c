@@ -2,6 +2,7 @@
 #include <check.h>
 #include <string.h>
 
+#include "lib/config/source_config.h"
 #include "lib/source/smb/wire.h"
 #include "tests/suite.h"
 
@@ -9,8 +10,8 @@ static uint8_t room[65536];
 
 static const struct wire_start start = {
 	.port = 4450,
-	.encryption = WIRE_REQUIRED,
-	.signing = WIRE_OFF,
+	.encryption = SMB_REQUIRED,
+	.signing = SMB_OFF,
 	.stall_ms = 77,
 	.host = "host",
 	.share = "share",
@@ -83,8 +84,8 @@ START_TEST(how_to_connect)
 	ck_assert(wire_start_put(&pack, &start));
 	ck_assert(wire_start_get(&in, &got));
 	ck_assert_uint_eq(got.port, 4450);
-	ck_assert_uint_eq(got.encryption, WIRE_REQUIRED);
-	ck_assert_uint_eq(got.signing, WIRE_OFF);
+	ck_assert_uint_eq(got.encryption, SMB_REQUIRED);
+	ck_assert_uint_eq(got.signing, SMB_OFF);
 	ck_assert_uint_eq(got.stall_ms, 77);
 	ck_assert_str_eq(got.host, "host");
 	ck_assert_str_eq(got.share, "share");

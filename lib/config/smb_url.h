@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* smb://[DOMAIN;]USER@host[:port]/share/path */
-#ifndef LIB_SOURCE_SMB_SMB_URL_H
-#define LIB_SOURCE_SMB_SMB_URL_H
+#ifndef LIB_CONFIG_SMB_URL_H
+#define LIB_CONFIG_SMB_URL_H
 
 #include <glib.h>
 #include <stdint.h>

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "lib/source/smb/smb_url.h"
+#include "lib/config/smb_url.h"
 
 #include <errno.h>
 
-#include "lib/source/backend.h"
-#include "lib/source/url.h"
+#include "lib/base/error.h"
+#include "lib/config/url.h"
 
 #define URL_FORM "smb://[DOMAIN;]USER@host[:port]/share[/path]"
 #define PORT	 445
 
 static gboolean wrong_url(const struct smb_url *url, GError **error, const char *what)
 {
-	return backend_set_error(error, EINVAL, "%s: %s; write " URL_FORM, url->text, what);
+	return error_set(error, EINVAL, "%s: %s; write " URL_FORM, url->text, what);
 }
 
 /* It is in the text: nothing is said of that. */

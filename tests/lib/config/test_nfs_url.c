@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "lib/source/nfs/nfs_url.h"
+#include "lib/config/nfs_url.h"
 #include "tests/retriever/backend_support.h"
 
 static void check(const char *text, const char *host, const char *path, unsigned nfs,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "lib/source/nfs/nfs_url.h"
+#include "lib/config/nfs_url.h"
 
 #include <errno.h>
 
-#include "lib/source/backend.h"
-#include "lib/source/url.h"
+#include "lib/base/error.h"
+#include "lib/config/url.h"
 
 #define URL_FORM                                                                                   \
 	"nfs://host[:port]/path[?mountport=N&nfsport=N&aclport=N&version=V&sec=S&xprtsec=X&uid=N&" \
@@ -15,7 +15,7 @@ static gboolean get_number(const struct nfs_url *url, const char *name, const ch
 {
 	if (g_ascii_string_to_unsigned(text, 10, min, max, value, NULL))
 		return TRUE;
-	return backend_set_error(error, EINVAL,
+	return error_set(error, EINVAL,
 				 "%s: %s \"%s\" is not a number from %" G_GUINT64_FORMAT
 				 " to %" G_GUINT64_FORMAT,
 				 url->text, name, text, min, max);
@@ -36,7 +36,7 @@ static gboolean set_version(struct nfs_url *url, const char *value, GError **err
 		url->only_v3 = !url->minors;
 		return TRUE;
 	}
-	return backend_set_error(error, EINVAL,
+	return error_set(error, EINVAL,
 				 "%s: NFS version \"%s\" is not spoken to an old server; write "
 				 "version=3, 4, 4.0, 4.1 or 4.2, or leave it out",
 				 url->text, value);
@@ -55,7 +55,7 @@ static gboolean set_word(const struct nfs_url *url, const char *name, const char
 		return TRUE;
 	}
 	list = g_strjoinv(", ", (char **)words);
-	return backend_set_error(error, EINVAL,
+	return error_set(error, EINVAL,
 				 "%s: %s \"%s\" is not known; write one of %s, or leave it out "
 				 "for %s",
 				 url->text, name, value, list, words[0]);
@@ -108,7 +108,7 @@ static gboolean set_argument(struct nfs_url *url, const char *name, const char *
 	} else if (strcmp(name, "sec") == 0 || strcmp(name, "xprtsec") == 0) {
 		return set_security(url, name, value, error);
 	} else {
-		return backend_set_error(
+		return error_set(
 			error, EINVAL,
 			"%s: unknown argument \"%s\"; there are mountport, nfsport, "
 			"aclport, version, sec, xprtsec, uid, gid",
@@ -141,12 +141,12 @@ static gboolean check_kerberos(const struct nfs_url *url, GError **error)
 	if (url->sec == NFS_SEC_SYS)
 		return TRUE;
 	if (g_hostname_is_ip_address(url->host) || !g_ascii_strcasecmp(url->host, "localhost"))
-		return backend_set_error(error, EINVAL,
+		return error_set(error, EINVAL,
 					 "%s: Kerberos knows servers by their names: write the one "
 					 "that its key nfs/NAME has instead of %s",
 					 url->text, url->host);
 	if (url->uid || url->gid)
-		return backend_set_error(error, EINVAL,
+		return error_set(error, EINVAL,
 					 "%s: uid and gid go with sec=sys; by Kerberos the "
 					 "principal says who asks (nfs-principal)",
 					 url->text);
@@ -166,7 +166,7 @@ gboolean nfs_url_parse(const char *text, struct nfs_url *url, GError **error)
 	if (!mistake && *path != '/')
 		mistake = "no path there";
 	if (mistake)
-		return backend_set_error(error, EINVAL, "%s: %s; write " URL_FORM, shown, mistake);
+		return error_set(error, EINVAL, "%s: %s; write " URL_FORM, shown, mistake);
 	url->path = url_path(shown, path, (gsize)(args - path), error);
 	if (!url->path)
 		return FALSE;

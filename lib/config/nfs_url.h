@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#ifndef LIB_SOURCE_NFS_NFS_URL_H
-#define LIB_SOURCE_NFS_NFS_URL_H
+#ifndef LIB_CONFIG_NFS_URL_H
+#define LIB_CONFIG_NFS_URL_H
 
 #include <glib.h>
 #include <stdbool.h>

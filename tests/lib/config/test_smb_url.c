@@ -2,7 +2,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "lib/source/smb/smb_url.h"
+#include "lib/config/smb_url.h"
 #include "tests/suite.h"
 
 START_TEST(good_ones)

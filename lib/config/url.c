@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "lib/source/url.h"
+#include "lib/config/url.h"
 
 #include <string.h>
 
-#include "lib/source/backend.h"
+#include "lib/base/error.h"
+
 
 char *url_path(const char *url, const char *text, gsize len, GError **error)
 {
@@ -13,7 +14,7 @@ char *url_path(const char *url, const char *text, gsize len, GError **error)
 	g_auto(GStrv) parts = NULL;
 
 	if (!path) {
-		backend_set_error(error, EINVAL, "%s: write a percent sign in the path as %%25",
+		error_set(error, EINVAL, "%s: write a percent sign in the path as %%25",
 				  url);
 		return NULL;
 	}
@@ -22,7 +23,7 @@ char *url_path(const char *url, const char *text, gsize len, GError **error)
 		if (!**part)
 			continue;
 		if (strcmp(*part, ".") == 0 || strcmp(*part, "..") == 0) {
-			backend_set_error(error, EINVAL,
+			error_set(error, EINVAL,
 					  "%s: write the path without \".\" and \"..\"", url);
 			return NULL;
 		}

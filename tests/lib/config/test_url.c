@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "lib/source/url.h"
+#include "lib/config/url.h"
 
 #include "tests/retriever/backend_support.h"
 

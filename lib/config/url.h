@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Parts of sources' URLs. */
-#ifndef LIB_SOURCE_URL_H
-#define LIB_SOURCE_URL_H
+#ifndef LIB_CONFIG_URL_H
+#define LIB_CONFIG_URL_H
 
 #include <glib.h>
 #include <stdbool.h>
