@@ -17,56 +17,43 @@ import sys
 
 TREE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-# What the files of a folder may use, beside those of their own.
-FOLDERS = {
+# Folders that are no library of their own, and what their files may use.  Those of the libraries are in
+# their CMakeLists.txt: add_folder(LINK...).
+OTHERS = {
     'common': [],
-    'fsal_migrate': ['common'],
+    'fsal_migrate': ['common', 'fsal_migrate/takeover'],
     'vfs_migrate': ['common'],
-    'crawler': ['common'],
-    # what a manifest consists of
-    'proof': [],
-    # what anybody may read, so it knows nothing of the retriever
-    'journal/store': ['common'],
-    # reads the configuration
-    'journal': ['journal/store', 'retriever/config', 'retriever/source', 'retriever/volume', 'common'],
-    # likewise
-    'guard': ['retriever/config', 'retriever/source', 'common'],
-    'retriever/source/smb/worker': ['retriever/source/smb', 'retriever/source'],
-    'retriever/source/file': ['retriever/source', 'common'],
-    'retriever/source/nfs': ['retriever/source', 'common'],
-    'retriever/source/smb': ['retriever/source', 'common'],
-    'retriever/source': ['common'],
-    'retriever/config': ['retriever/source', 'retriever/source/nfs', 'retriever/source/smb', 'common'],
-    'retriever/volume': ['retriever/config', 'retriever/source', 'proof', 'common'],
-    'retriever/ways': ['retriever/volume', 'retriever/config', 'retriever/source', 'journal/store',
-                       'common'],
-    'retriever/proving': ['retriever/ways', 'retriever/volume', 'retriever/config',
-                          'retriever/source', 'proof', 'journal/store', 'common'],
-    'retriever/door': ['retriever/proving', 'retriever/ways', 'retriever/volume',
-                       'retriever/config', 'retriever/source', 'common'],
-    # puts the floors together
-    'retriever': ['retriever/door', 'retriever/proving', 'retriever/ways', 'retriever/volume',
-                  'retriever/config', 'retriever/source', 'retriever/source/nfs', 'retriever/source/smb',
-                  'retriever/source/file', 'common'],
-    # the final report, and what checks it
-    'report': ['retriever/volume', 'retriever/config', 'retriever/source', 'proof', 'common'],
-    # of the retriever it uses the configuration and formats
-    'rollback': ['journal/store', 'retriever/config', 'retriever/volume', 'retriever/source',
-                 'retriever/source/smb', 'common'],
-    # asks what brings objects whether it could
-    'survey': ['report', 'retriever', 'retriever/ways', 'retriever/volume', 'retriever/config',
-               'retriever/source', 'retriever/source/smb', 'common'],
-    # what an old server has; speaks with it in a process of its own
-    'discover/worker': ['discover', 'retriever/source'],
-    'discover': ['retriever/config', 'retriever/source', 'retriever/source/nfs', 'retriever/source/smb',
-                 'common'],
-    # reads the configuration
-    'cluster': ['retriever/config', 'retriever/source'],
-    # reads the configuration, the report's format and the journal
-    'ctl': ['survey', 'discover', 'cluster', 'rollback', 'report', 'journal/store', 'retriever/config',
-            'retriever/volume', 'retriever/source', 'retriever/source/smb', 'proof', 'common'],
+    'lib/source/smb/worker': ['lib/source/smb', 'lib/base'],
+    'ctl/discover/worker': ['ctl/discover', 'lib/base'],
+    'ctl': ['ctl/check', 'ctl/cluster', 'ctl/discover', 'ctl/report', 'ctl/rollback', 'retriever/volume'],
 }
-PUBLIC = {'fsal_migrate': 'migrate.h', 'vfs_migrate': 'migrate.h', 'crawler': 'migrate.h'}
+# one library
+OTHERS['fsal_migrate/takeover'] = ['fsal_migrate']
+PUBLIC = {'fsal_migrate': 'common/migrate.h', 'fsal_migrate/takeover': 'common/migrate.h',
+          'vfs_migrate': 'common/migrate.h', 'crawler': 'common/migrate.h'}
+
+
+def folders():
+    """What each folder's files may use, beside those of their own: what it links, and what that links."""
+    linked = dict(OTHERS)
+    for path in glob.glob(f'{TREE}/**/CMakeLists.txt', recursive=True):
+        folder = os.path.relpath(os.path.dirname(path), TREE)
+        with open(path) as text:
+            found = re.search(r'^add_folder\(([^)]*)\)', text.read(), re.M)
+        if found:
+            linked[folder] = [link for link in found[1].split() if os.path.isdir(f'{TREE}/{link}')]
+
+    def closure(folder, seen):
+        for link in linked[folder]:
+            if link not in seen:
+                seen.add(link)
+                closure(link, seen)
+        return seen
+
+    return {folder: closure(folder, set()) for folder in linked}
+
+
+FOLDERS = folders()
 
 
 def unit(path):
@@ -80,18 +67,21 @@ def sources():
 
 
 def includes(files):
-    """(from, to, why) of each #include of a file of the product."""
+    """(from, to, why) of each #include of a file of the product, by its path from the root."""
     for path in sorted(files):
-        folder = os.path.dirname(path)
-        # Samba's headers are called like some of common/
-        roots = ['', 'retriever/', 'journal/'] + ['common/'] * ('common' in FOLDERS[folder])
         with open(f'{TREE}/{path}') as text:
             for name in re.findall(r'^\s*#\s*include "([^"]+)"', text.read(), re.M):
-                for root in [folder + '/', *roots]:
-                    target = os.path.normpath(root + name)
-                    if target in files:
-                        yield path, target, f'includes {name}'
-                        break
+                if name in files:
+                    yield path, name, f'includes {name}'
+
+
+def guards(files):
+    """Headers whose guard is not their path."""
+    for path in sorted(files):
+        guard = re.sub(r'\W', '_', path).upper()
+        with open(f'{TREE}/{path}') as text:
+            if path.endswith('.h') and f'#ifndef {guard}\n#define {guard}\n' not in text.read():
+                yield f'{path}: its guard is not {guard}'
 
 
 def object_files(build):
@@ -120,7 +110,7 @@ def symbols(build, missing):
         elif kind.isupper():
             definers[symbol].add(by_object[path])
     for symbol, where in users.items():
-        # libraries', in whose place programs that speak SMB have some of their own
+        # a library's, in whose place a worker has one of its own
         if symbol.startswith('krb5_') or symbol == 'connect':
             continue
         for source in sorted(where):
@@ -169,13 +159,13 @@ def circles(arrows):
 def main():
     files, missing = set(sources()), []
     arrows = list(includes(files)) + list(symbols(sys.argv[1], missing))
-    faults = []
+    faults = list(guards(files))
     for a, b, why in arrows:
         public = PUBLIC.get(os.path.dirname(a))
         if not may_use(a, b):
             faults.append(f'{a} {why} of {b}: an arrow that runs up')
         elif public and why.startswith('includes') and os.path.dirname(b) == 'common' and \
-                os.path.basename(b) != public:
+                b != public:
             faults.append(f'{a} {why}: of common/ it may include {public} only')
     for circle in circles(arrows):
         faults.append('a circle: ' + ' '.join(circle))
