@@ -9,7 +9,7 @@
 #include "config_parsing.h"
 #include "fsal_migrate/connection.h"
 #include "fsal_migrate/handle.h"
-#include "fsal_migrate/takeover/old_handles.h"
+#include "fsal_migrate/takeover/takeover.h"
 #include "fsal_migrate/pool.h"
 #include "fsal_migrate/read.h"
 
@@ -92,7 +92,7 @@ static void __attribute__((destructor)) mg_unload(void)
 	/* What is still pending when the host goes down is not answered any more. */
 	mg_volumes_end();
 	mg_pool_kill();
-	mg_old_handles_end();
+	mg_takeover_end();
 	if (unregister_fsal(&module) != 0)
 		fprintf(stderr, "FSAL MIGRATE failed to unregister\n");
 }

@@ -387,3 +387,8 @@ void mg_takeover_tick(struct mg_volume *volume)
 	}
 	gsh_free(exports);
 }
+
+void mg_takeover_end(void)
+{
+	mg_old_handles_end();
+}

@@ -16,5 +16,7 @@ void mg_takeover_refresh(struct mg_export *export);
 /* For all exports of the volume; the dispatcher calls it now and then. */
 void mg_takeover_tick(struct mg_volume *volume);
 void mg_takeover_close(struct mg_export *export);
+/* When the module goes: puts libntirpc's operations back. */
+void mg_takeover_end(void);
 
 #endif
