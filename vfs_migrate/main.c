@@ -61,21 +61,20 @@ static bool may_stand(const char *share, const char *entry, bool before)
 		if (!is_module(entry, places[i].name))
 			continue;
 		if (places[i].place == NOWHERE)
-			DEBUG(0, ("migrate: [%s]: remove %s from `vfs objects` until the volume is "
-				  "migrated: %s\n",
-				  share, entry, places[i].why));
+			DBG_ERR("migrate: [%s]: remove %s from `vfs objects` until the volume is "
+				"migrated: %s\n",
+				share, entry, places[i].why);
 		else if (places[i].place == BEFORE && !before)
-			DEBUG(0, ("migrate: [%s]: put %s before migrate in `vfs objects`: %s\n",
-				  share, entry, places[i].why));
+			DBG_ERR("migrate: [%s]: put %s before migrate in `vfs objects`: %s\n",
+				share, entry, places[i].why);
 		else
 			return true;
 		return false;
 	}
 	if (before)
-		DEBUG(0,
-		      ("migrate: [%s]: put migrate before %s in `vfs objects`: %s would read what "
-		       "is not here yet\n",
-		       share, entry, entry));
+		DBG_ERR("migrate: [%s]: put migrate before %s in `vfs objects`: %s would read what "
+			"is not here yet\n",
+			share, entry, entry);
 	return !before;
 }
 
@@ -89,10 +88,10 @@ static bool may_forget_age(int snum, const char *share, const char *entry)
 	    get_ctimespec(&(struct stat){.st_ctim.tv_sec = 1}).tv_sec != 1 ||
 	    (lp_read_only(snum) && (!writers || !*writers)))
 		return false;
-	DEBUG(0, ("migrate: [%s]: set `read only = yes`, without a `write list`, until the volume "
-		  "is migrated and worm:grace_period has passed: worm would let clients change "
-		  "files that have just become whole\n",
-		  share));
+	DBG_ERR("migrate: [%s]: set `read only = yes`, without a `write list`, until the volume "
+		"is migrated and worm:grace_period has passed: worm would let clients change "
+		"files that have just become whole\n",
+		share);
 	return true;
 }
 
@@ -104,8 +103,7 @@ static bool check_stacking(const struct vfs_handle_struct *handle, const char *s
 	for (size_t i = 0; objects && objects[i]; i++) {
 		if (is_module(objects[i], "migrate")) {
 			if (!before) {
-				DEBUG(0,
-				      ("migrate: [%s]: `vfs objects` has migrate twice\n", share));
+				DBG_ERR("migrate: [%s]: `vfs objects` has migrate twice\n", share);
 				good = false;
 			}
 			before = false;
@@ -115,10 +113,9 @@ static bool check_stacking(const struct vfs_handle_struct *handle, const char *s
 		}
 	}
 	if (lp_widelinks(SNUM(handle->conn))) {
-		DEBUG(0,
-		      ("migrate: [%s]: set `wide links = no` until the volume is migrated: links "
-		       "would be followed to what is not here yet\n",
-		       share));
+		DBG_ERR("migrate: [%s]: set `wide links = no` until the volume is migrated: links "
+			"would be followed to what is not here yet\n",
+			share);
 		good = false;
 	}
 	return good;
@@ -149,17 +146,17 @@ static bool reads_descriptors(const struct vfs_handle_struct *handle, const char
 		for (size_t j = 0; j < ARRAY_SIZE(others); j++) {
 			if (!is_module(objects[i], others[j]))
 				continue;
-			DEBUG(0, ("migrate: [%s]: remove %s from `vfs objects`: %s\n", share,
-				  objects[i], why));
+			DBG_ERR("migrate: [%s]: remove %s from `vfs objects`: %s\n", share,
+				objects[i], why);
 			return false;
 		}
 	}
 	if (!read)
-		DEBUG(0, ("migrate: [%s]: put acl_xattr into `vfs objects`: %s\n", share, why));
+		DBG_ERR("migrate: [%s]: put acl_xattr into `vfs objects`: %s\n", share, why);
 	else if (strcmp(name, NTACL))
-		DEBUG(0, ("migrate: [%s]: remove `acl_xattr:security_acl_name`: the descriptors of "
-			  "this volume are in %s\n",
-			  share, NTACL));
+		DBG_ERR("migrate: [%s]: remove `acl_xattr:security_acl_name`: the descriptors of "
+			"this volume are in %s\n",
+			share, NTACL);
 	return read && !strcmp(name, NTACL);
 }
 
@@ -172,15 +169,15 @@ static struct vm_share *read_options(struct vfs_handle_struct *handle, const cha
 	*volume = lp_parm_const_string(snum, "migrate", "volume", NULL);
 	*socket = lp_parm_const_string(snum, "migrate", "socket", "");
 	if (!*volume || !**volume) {
-		DEBUG(0, ("migrate: [%s]: `migrate:volume` is missing: name the volume of "
-			  "quickmigrate.conf\n",
-			  share));
+		DBG_ERR("migrate: [%s]: `migrate:volume` is missing: name the volume of "
+			"quickmigrate.conf\n",
+			share);
 		errno = EINVAL;
 		return NULL;
 	}
 	if (hold < 1 || hold > 3600) {
-		DEBUG(0, ("migrate: [%s]: `migrate:hold` is a number of seconds from 1 to 3600\n",
-			  share));
+		DBG_ERR("migrate: [%s]: `migrate:hold` is a number of seconds from 1 to 3600\n",
+			share);
 		errno = EINVAL;
 		return NULL;
 	}
@@ -212,33 +209,32 @@ static int attach(struct vfs_handle_struct *handle, const char *share)
 		return -1;
 	options->volume = vm_volume_get(options->ev, volume, socket);
 	if (!options->volume) {
-		DEBUG(0, ("migrate: [%s]: volume %s: %s\n", share, volume, strerror(errno)));
+		DBG_ERR("migrate: [%s]: volume %s: %s\n", share, volume, strerror(errno));
 		TALLOC_FREE(options);
 		return -1;
 	}
 	SMB_VFS_HANDLE_SET_DATA(handle, options, share_free, struct vm_share, return -1);
 	if (!migrate_volume_connected(options->volume->client))
-		DEBUG(0, ("migrate: [%s]: the retriever of volume %s does not answer; unfinished "
-			  "files time out: see systemctl status migrate-retriever@%s\n",
-			  share, volume, volume));
+		DBG_ERR("migrate: [%s]: the retriever of volume %s does not answer; unfinished "
+			"files time out: see systemctl status migrate-retriever@%s\n",
+			share, volume, volume);
 	/* Part of the path may be in the volume. */
 	result = vm_bring(handle, AT_FDCWD, path, true);
 	if (result == 0)
 		result = vm_volume_inspect(options->volume, path);
 	options->unattached = result == VM_NOT_ATTACHED;
 	if (options->unattached)
-		DEBUG(0, ("migrate: [%s]: %s is empty and not attached: run migratectl attach %s "
-			  "before clients use it\n",
-			  share, path, volume));
+		DBG_ERR("migrate: [%s]: %s is empty and not attached: run migratectl attach %s "
+			"before clients use it\n",
+			share, path, volume);
 	if (result >= 0)
 		return result;
 	if (result == -EBADMSG)
-		DEBUG(0, ("migrate: [%s]: the record of %s or of a directory above is damaged: see "
-			  "migratectl verify %s\n",
-			  share, path, volume));
+		DBG_ERR("migrate: [%s]: the record of %s or of a directory above is damaged: see "
+			"migratectl verify %s\n",
+			share, path, volume);
 	else
-		DEBUG(0,
-		      ("migrate: [%s]: cannot look at %s: %s\n", share, path, strerror(-result)));
+		DBG_ERR("migrate: [%s]: cannot look at %s: %s\n", share, path, strerror(-result));
 	return vm_fail(result);
 }
 
@@ -251,13 +247,13 @@ static void warn_of_settings(const char *share)
 		return;
 	warned = true;
 	if (lp_kernel_change_notify())
-		DEBUG(0, ("migrate: [%s]: set `kernel change notify = no` in [global]: clients are "
-			  "told of fills as of changes\n",
-			  share));
+		DBG_ERR("migrate: [%s]: set `kernel change notify = no` in [global]: clients are "
+			"told of fills as of changes\n",
+			share);
 	if (vm_compat_directory_leases())
-		DEBUG(0, ("migrate: [%s]: set `smb3 directory leases = no` in [global]: clients "
-			  "would go on to show what was before a fill\n",
-			  share));
+		DBG_ERR("migrate: [%s]: set `smb3 directory leases = no` in [global]: clients "
+			"would go on to show what was before a fill\n",
+			share);
 }
 
 static int vm_connect(struct vfs_handle_struct *handle, const char *service, const char *user)

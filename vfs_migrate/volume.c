@@ -11,10 +11,9 @@ static void log_connection(struct vm_volume *volume, int result)
 	bool connected = migrate_volume_connected(volume->client);
 
 	if (result == -EPROTO && !volume->refused)
-		DEBUG(0,
-		      ("migrate: volume %s: migrate-retriever is of another version: install the "
-		       "same release of both and restart them\n",
-		       volume->name));
+		DBG_ERR("migrate: volume %s: migrate-retriever is of another version: install the "
+			"same release of both and restart them\n",
+			volume->name);
 	volume->refused = result == -EPROTO;
 	if (connected == volume->connected)
 		return;
