@@ -9,7 +9,8 @@
 
 #define PAUSE_NS 1000000
 
-int migrate_hold(int dir_fd, enum migrate_hold hold, const struct timespec *deadline)
+int migrate_lock_directory(int dir_fd, enum migrate_lock_directory hold,
+			   const struct timespec *deadline)
 {
 	const struct timespec pause = {.tv_nsec = PAUSE_NS};
 	int operation = (hold == MIGRATE_HOLD_ALONE ? LOCK_EX : LOCK_SH) | LOCK_NB;

@@ -430,8 +430,9 @@ void migrate_replaced_clear(struct migrate_replaced *replaced);
  * (NULL: once), blocking.  A descriptor, whose close() ends the hold; -EAGAIN: somebody else holds
  * it; -ENOLCK, -ENOMEM, -EMFILE, -ENFILE.  Any thread.
  */
-enum migrate_hold { MIGRATE_HOLD_SHARED, MIGRATE_HOLD_ALONE };
-int migrate_hold(int dir_fd, enum migrate_hold hold, const struct timespec *deadline);
+enum migrate_lock_directory { MIGRATE_HOLD_SHARED, MIGRATE_HOLD_ALONE };
+int migrate_lock_directory(int dir_fd, enum migrate_lock_directory hold,
+			   const struct timespec *deadline);
 
 /* Done when everything that was written to the object and its record are on stable storage: data,
  * then the record (COMMIT, fsync, SMB flush). */

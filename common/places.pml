@@ -9,7 +9,7 @@
  *   Begin             place.c: place_begin(), mark_ancestors()
  *   End               place.c: place_end(); bracket_abort() for a door that died
  *   finish            finish.c: finish_again(): scan() without a lock, then drop()
- *   held, moving      common/hold.c: migrate_hold()
+ *   held, moving      common/hold.c: migrate_lock_directory()
  *   Mover             fsal_migrate: rename.c, bracket.c
  *
  * tests/model runs it, and with each of the FAULTs, which must be found.
@@ -45,7 +45,7 @@ bool tree;			/* its lock */
 byte places;			/* open PLACE brackets */
 byte placings;			/* how many there were; never 16 in one run */
 
-byte held[4];			/* migrate_hold() SHARED, by the doors that place something there */
+byte held[4];			/* migrate_lock_directory() SHARED, by the doors that place something there */
 bool moving;			/* ALONE, of N, by the door that moves it */
 byte crashes = CRASHES;
 bool fall[2];			/* a door dies */

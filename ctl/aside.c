@@ -9,7 +9,7 @@
 static void print_one(GKeyFile *reply, const char *group)
 {
 	g_autofree char *path = ctl_text(reply, group, "path");
-	g_autofree char *shown = refused_line(path);
+	g_autofree char *shown = text_line(path);
 	g_autofree char *bytes = ctl_bytes(ctl_number(reply, group, "bytes"));
 	time_t mtime = (time_t)ctl_number(reply, group, "mtime");
 	char when[32] = "";

@@ -157,7 +157,7 @@ static void print_json(struct listing *listing, const struct journal_row *row, c
 
 	json_builder_begin_object(builder);
 	if (path) {
-		g_autofree char *text = refused_utf8(path);
+		g_autofree char *text = text_utf8(path);
 
 		json_builder_set_member_name(builder, "path");
 		json_builder_add_string_value(builder, text);
@@ -165,7 +165,7 @@ static void print_json(struct listing *listing, const struct journal_row *row, c
 	json_builder_set_member_name(builder, "before");
 	json_builder_begin_array(builder);
 	for (; *before; before++) {
-		g_autofree char *text = refused_utf8(*before);
+		g_autofree char *text = text_utf8(*before);
 
 		json_builder_add_string_value(builder, text);
 	}
@@ -187,14 +187,14 @@ static void print_json(struct listing *listing, const struct journal_row *row, c
 static void print_text(const struct journal_row *row, const char *path, char **before)
 {
 	g_autoptr(GString) what = g_string_new("");
-	g_autofree char *shown = path ? refused_line(path) : NULL;
+	g_autofree char *shown = path ? text_line(path) : NULL;
 
 	for (size_t i = 0; i < G_N_ELEMENTS(kinds); i++)
 		if (row->flags & kinds[i].flag)
 			g_string_append_printf(what, "%s%s", what->len ? "," : "", kinds[i].name);
 	printf("%-24s  %s", what->str, shown ? shown : *before ? "" : "?");
 	for (bool first = true; *before; before++, first = false) {
-		g_autofree char *was = refused_line(*before);
+		g_autofree char *was = text_line(*before);
 
 		printf("%s%s", first && !shown ? "" : first ? "  was " : ", ", was);
 	}
@@ -253,7 +253,7 @@ static enum ctl_exit list(struct listing *listing)
 			       !state.unread && state.gap >= asked))
 		return CTL_OK;
 	if (state.unread) {
-		g_autofree char *path = refused_line(state.unread_path);
+		g_autofree char *path = text_line(state.unread_path);
 
 		ctl_complain("%s: changes of %" G_GUINT64_FORMAT
 			     " objects, and below them, may be missing, because they cannot be "
@@ -346,7 +346,7 @@ bool ctl_journal_state(const struct ctl *ctl, GKeyFile *status)
 			g_key_file_set_int64(status, "journal", "missing-since",
 					     MIN(state.gap, state.seen) / 1000000000);
 		if (state.unread) {
-			g_autofree char *path = refused_line(state.unread_path);
+			g_autofree char *path = text_line(state.unread_path);
 
 			g_key_file_set_uint64(status, "journal", "unread", state.unread);
 			g_key_file_set_string(status, "journal", "unread-path", path);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "ctl/cluster/items.h"
-#include "ctl/cluster/lies_here.h"
+#include "ctl/cluster/node_files.h"
 #include "ctl/cluster/resources.h"
 #include "ctl/cluster/runs_here.h"
 #include "ctl/ctl.h"
@@ -55,18 +55,18 @@ static enum ctl_exit check_volume(const struct ctl *ctl, const char *volume)
 		config_free(config);
 		return CTL_USAGE;
 	}
-	lies_here_settings(items, ctl->config_file, config);
+	node_files_settings(items, ctl->config_file, config);
 	runs_here_releases(items, "");
-	runs_here_units(items, volume, lies_here_locks_v3("", volume));
+	runs_here_units(items, volume, node_files_locks_v3("", volume));
 	runs_here_services(items, volume);
 	runs_here_caps(items, &config->server);
 	resources_find_disk(&disk, config->root, "/proc/self/mounts", "/etc/fstab");
 	runs_here_disk(items, &disk);
 	resources_free_disk(&disk);
-	lies_here_state(items, config, "");
+	node_files_state(items, config, "");
 	config_free(config);
 	g_auto(GStrv) volumes = config_volumes(ctl->config_file, NULL);
-	lies_here_others(items, volume, volumes, "");
+	node_files_others(items, volume, volumes, "");
 	unsigned wrong = print_items(volume, items, !there);
 	if (there)
 		wrong += items_compare(items, there, print_difference, NULL);
@@ -125,9 +125,9 @@ static enum ctl_exit print_config(const struct ctl *ctl, char **volumes)
 				good = ctl_complain("cluster: %s is named twice", volumes[i]);
 		good = good && find_disk(ctl, volumes[i], &disks[i]);
 	}
-	if (count == 1 && doors & RESOURCES_NFS && lies_here_locks_v3("", volumes[0]))
+	if (count == 1 && doors & RESOURCES_NFS && node_files_locks_v3("", volumes[0]))
 		doors |= RESOURCES_LOCKS;
-	g_autofree char *locked = lies_here_locks_beside("", "", count > 1 ? volumes : NULL);
+	g_autofree char *locked = node_files_locks_beside("", "", count > 1 ? volumes : NULL);
 	if (good && locked && doors & RESOURCES_NFS)
 		ctl_complain("%s: NFSv3 clients lose their locks in a move: set Protocols = 4 in "
 			     "/etc/ganesha/NAME.conf, or ask for the one that has them by itself",

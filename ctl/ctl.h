@@ -94,7 +94,8 @@ enum ctl_exit ctl_exit_of(int status);
 #define CTL_ABSENT_MS 3000
 #define CTL_SILENT_MS 15000
 
-/* ---- several volumes (names.c) ------------------------------------------------------------
+/* ---- several volumes (choose_volumes.c)
+ * ------------------------------------------------------------
  */
 
 /* Which volumes a command is for: those that are named, or those of ctl->wave, or all.  FALSE with

@@ -64,8 +64,8 @@ static void print_one(struct listing *listing, GKeyFile *reply, const char *grou
 {
 	g_autofree char *path = ctl_text(reply, group, "path");
 	g_autofree char *reason = ctl_text(reply, group, "reason");
-	g_autofree char *shown_path = refused_line(path);
-	g_autofree char *shown_reason = refused_line(reason);
+	g_autofree char *shown_path = text_line(path);
+	g_autofree char *shown_reason = text_line(reason);
 	g_autofree char *since = since_text(reply, group);
 
 	if (listing->each)
@@ -106,7 +106,7 @@ void ctl_add_filter(const struct ctl *ctl, GPtrArray *lines)
 	if (ctl->reason)
 		g_ptr_array_add(lines, g_strconcat("reason ", ctl->reason, NULL));
 	if (ctl->below) {
-		g_autofree char *line = refused_line(ctl->below);
+		g_autofree char *line = text_line(ctl->below);
 		size_t len = strlen(line);
 
 		while (len > 1 && line[len - 1] == '/')

@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "ctl/crowd.h"
+#include "ctl/ask_all.h"
 #include "lib/config/config.h"
 
 #define MARKS	  REPORT_DIR "/hooks"
@@ -222,20 +222,20 @@ static void forget_others(struct run *run, const GPtrArray *names)
 }
 
 /* Those that have a hook and whose retriever answers.  NULL with a line on stderr. */
-static struct ctl_crowd *ask(const struct ctl *ctl, const GPtrArray *names)
+static struct ask_all *ask(const struct ctl *ctl, const GPtrArray *names)
 {
 	g_autoptr(GStrvBuilder) builder = g_strv_builder_new();
 	g_auto(GStrv) list = NULL;
 	struct ctl all = *ctl;
-	struct ctl_crowd *crowd;
+	struct ask_all *crowd;
 
 	for (guint i = 0; i < names->len; i++)
 		g_strv_builder_add(builder, ((struct volume_name *)names->pdata[i])->name);
 	all.volumes = list = g_strv_builder_end(builder);
-	crowd = ctl_crowd_new(&all);
+	crowd = ask_all_new(&all);
 	if (crowd) {
-		ctl_crowd_ask(crowd, "status");
-		ctl_crowd_wait(crowd, g_get_monotonic_time() + ANSWER_US);
+		ask_all_ask(crowd, "status");
+		ask_all_wait(crowd, g_get_monotonic_time() + ANSWER_US);
 	}
 	return crowd;
 }
@@ -287,7 +287,7 @@ enum ctl_exit ctl_hooks(const struct ctl *ctl)
 	g_autoptr(GPtrArray) names = config_names(ctl->config_file, &error);
 	g_autoptr(GKeyFile) marks = g_key_file_new();
 	struct run run = {.file = ctl->marks ? ctl->marks : MARKS, .marks = marks};
-	struct ctl_crowd *crowd;
+	struct ask_all *crowd;
 	int fd;
 
 	if (!names) {
@@ -316,7 +316,7 @@ enum ctl_exit ctl_hooks(const struct ctl *ctl)
 	if (run.under_way)
 		g_main_loop_run(run.loop);
 	save(&run);
-	ctl_crowd_free(crowd);
+	ask_all_free(crowd);
 	g_main_loop_unref(run.loop);
 	close(fd);
 	return !crowd ? CTL_USAGE : run.failed ? CTL_REFUSED : CTL_OK;

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "common/migrate.h"
-#include "ctl/crowd.h"
+#include "ctl/ask_all.h"
 #include "ctl/http.h"
 #include "lib/config/config.h"
 
@@ -271,7 +271,7 @@ static char *make_text(const struct ctl *ctl, bool open)
 	g_auto(GStrv) names = config_volumes(ctl->config_file, &error);
 	g_autoptr(GArray) volumes = g_array_new(FALSE, FALSE, sizeof(struct volume));
 	struct ctl all = *ctl;
-	struct ctl_crowd *crowd;
+	struct ask_all *crowd;
 	bool refused = false;
 
 	if (!names) {
@@ -279,14 +279,14 @@ static char *make_text(const struct ctl *ctl, bool open)
 		return NULL;
 	}
 	all.volumes = names;
-	crowd = ctl_crowd_new(&all);
+	crowd = ask_all_new(&all);
 	if (!crowd)
 		return NULL;
 	g_array_set_clear_func(volumes, volume_clear);
-	ctl_crowd_ask(crowd, "status");
-	ctl_crowd_wait(crowd, g_get_monotonic_time() + ANSWER_US);
+	ask_all_ask(crowd, "status");
+	ask_all_wait(crowd, g_get_monotonic_time() + ANSWER_US);
 	for (guint i = 0; i < crowd->n; i++) {
-		struct ctl_member *member = &crowd->members[i];
+		struct ask_all_member *member = &crowd->members[i];
 		struct volume volume = {g_strdup(member->name), NULL};
 
 		refused = refused || member->status == -EACCES;
@@ -296,7 +296,7 @@ static char *make_text(const struct ctl *ctl, bool open)
 			add_neighbours(ctl, volume.name, volume.status);
 		g_array_append_val(volumes, volume);
 	}
-	ctl_crowd_free(crowd);
+	ask_all_free(crowd);
 	if (refused)
 		ctl_complain("metrics: only root may talk to the retrievers; " CTL_WHO_MAY);
 	return refused ? NULL : text_of(volumes, open);

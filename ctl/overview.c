@@ -8,7 +8,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "ctl/crowd.h"
+#include "ctl/ask_all.h"
 #include "lib/config/config.h"
 
 #define ANSWER_US (5 * G_USEC_PER_SEC) /* a retriever that takes longer is shown as such */
@@ -44,7 +44,7 @@ struct sums {
 
 /* ---- one volume ------------------------------------------------------------------------------ */
 
-static void judge_silence(struct row *row, const struct ctl_member *member)
+static void judge_silence(struct row *row, const struct ask_all_member *member)
 {
 	const gint64 silent = (g_get_monotonic_time() - member->asked) / G_USEC_PER_SEC;
 
@@ -96,7 +96,7 @@ static void judge_status(struct row *row)
 	g_string_free(note, TRUE);
 }
 
-static void judge(struct row *row, const struct ctl_member *member)
+static void judge(struct row *row, const struct ask_all_member *member)
 {
 	const bool late = member->waits && g_get_monotonic_time() - member->asked >= ANSWER_US;
 
@@ -240,7 +240,7 @@ struct overview {
 	struct sums sums;
 };
 
-static void take_overview(struct overview *overview, const struct ctl_crowd *crowd)
+static void take_overview(struct overview *overview, const struct ask_all *crowd)
 {
 	*overview = (struct overview){.rows = g_new0(struct row, crowd->n + 1), .n = crowd->n};
 	for (unsigned i = 0; i < crowd->n; i++) {
@@ -285,7 +285,7 @@ static unsigned print_overview(const struct overview *overview, unsigned rows, u
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
-static JsonNode *member_json(const struct ctl_member *member)
+static JsonNode *member_json(const struct ask_all_member *member)
 {
 	g_autoptr(GKeyFile) absent = g_key_file_new();
 	struct row row = {0};
@@ -300,7 +300,7 @@ static JsonNode *member_json(const struct ctl_member *member)
 	return node;
 }
 
-static void print_json(const struct ctl_crowd *crowd, bool pretty)
+static void print_json(const struct ask_all *crowd, bool pretty)
 {
 	g_autoptr(JsonArray) list = json_array_new();
 	JsonNode *node = json_node_alloc();
@@ -311,12 +311,12 @@ static void print_json(const struct ctl_crowd *crowd, bool pretty)
 	ctl_print_json(node, pretty);
 }
 
-static enum ctl_exit worst_of(const struct ctl_crowd *crowd)
+static enum ctl_exit worst_of(const struct ask_all *crowd)
 {
 	enum ctl_exit worst = CTL_OK;
 
 	for (unsigned i = 0; i < crowd->n; i++) {
-		const struct ctl_member *member = &crowd->members[i];
+		const struct ask_all_member *member = &crowd->members[i];
 		enum ctl_exit one = member->waits ? CTL_NO_RETRIEVER : ctl_exit_of(member->status);
 
 		worst = MAX(worst, one);
@@ -324,10 +324,10 @@ static enum ctl_exit worst_of(const struct ctl_crowd *crowd)
 	return worst;
 }
 
-static bool all_settled(const struct ctl_crowd *crowd)
+static bool all_settled(const struct ask_all *crowd)
 {
 	for (unsigned i = 0; i < crowd->n; i++) {
-		const struct ctl_member *member = &crowd->members[i];
+		const struct ask_all_member *member = &crowd->members[i];
 
 		if (member->waits || !member->reply || !ctl_is_settled(member->reply))
 			return false;
@@ -355,7 +355,7 @@ static unsigned draw(const struct overview *overview, unsigned before)
 			      size.ws_col ? size.ws_col : 80);
 }
 
-static void watch(const struct ctl *ctl, struct ctl_crowd *crowd)
+static void watch(const struct ctl *ctl, struct ask_all *crowd)
 {
 	unsigned lines = 0;
 
@@ -363,8 +363,8 @@ static void watch(const struct ctl *ctl, struct ctl_crowd *crowd)
 		const gint64 next = g_get_monotonic_time() + G_USEC_PER_SEC;
 		struct overview overview;
 
-		ctl_crowd_ask(crowd, "status");
-		ctl_crowd_wait(crowd, next);
+		ask_all_ask(crowd, "status");
+		ask_all_wait(crowd, next);
 		take_overview(&overview, crowd);
 		if (ctl->json)
 			print_json(crowd, false);
@@ -379,7 +379,7 @@ static void watch(const struct ctl *ctl, struct ctl_crowd *crowd)
 
 enum ctl_exit ctl_overview(const struct ctl *ctl)
 {
-	struct ctl_crowd *crowd = ctl_crowd_new(ctl);
+	struct ask_all *crowd = ask_all_new(ctl);
 	struct overview overview;
 	enum ctl_exit result;
 
@@ -390,8 +390,8 @@ enum ctl_exit ctl_overview(const struct ctl *ctl)
 	} else if (ctl->watch) {
 		watch(ctl, crowd);
 	} else {
-		ctl_crowd_ask(crowd, "status");
-		ctl_crowd_wait(crowd, g_get_monotonic_time() + ANSWER_US);
+		ask_all_ask(crowd, "status");
+		ask_all_wait(crowd, g_get_monotonic_time() + ANSWER_US);
 		take_overview(&overview, crowd);
 		if (ctl->json)
 			print_json(crowd, true);
@@ -400,6 +400,6 @@ enum ctl_exit ctl_overview(const struct ctl *ctl)
 		drop_overview(&overview);
 	}
 	result = worst_of(crowd);
-	ctl_crowd_free(crowd);
+	ask_all_free(crowd);
 	return result;
 }

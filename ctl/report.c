@@ -59,9 +59,9 @@ static void add_up(struct tally *tally, const struct report_line *line)
 
 static char *printable(const char *text)
 {
-	g_autofree char *valid = refused_utf8(text);
+	g_autofree char *valid = text_utf8(text);
 
-	return refused_line(valid);
+	return text_line(valid);
 }
 
 static void print_volume(struct tally *tally, const struct report_line *line)
@@ -103,7 +103,7 @@ static void print_text(const struct ctl *ctl, FILE *file, struct tally *tally)
 static JsonNode *line_node(const struct report_line *line)
 {
 	g_autoptr(JsonBuilder) builder = json_builder_new();
-	g_autofree char *path = refused_utf8(line->path), *text = refused_utf8(line->text);
+	g_autofree char *path = text_utf8(line->path), *text = text_utf8(line->text);
 
 	json_builder_begin_object(builder);
 	json_builder_set_member_name(builder, "kind");

@@ -11,7 +11,7 @@
 /* As the list of errors has it, whichever way it was copied from there. */
 static char *line_of_path(const char *path, bool directory)
 {
-	char *line = refused_line(path);
+	char *line = text_line(path);
 	size_t len = strlen(line);
 
 	while (directory && len > 1 && line[len - 1] == '/')

@@ -32,7 +32,7 @@ static enum ctl_exit verify_here(const struct ctl *ctl)
 		return CTL_OK;
 	}
 	g_autofree char *first = ctl_text(reply, "verify", "first-unfinished");
-	g_autofree char *shown = refused_line(first);
+	g_autofree char *shown = text_line(first);
 	printf("%s: %" G_GUINT64_FORMAT " objects, %" G_GUINT64_FORMAT
 	       " of them unfinished; the first: %s\n",
 	       ctl->volume, objects, unfinished, shown);
@@ -52,8 +52,8 @@ static void print_finding(const struct ctl *ctl, GKeyFile *reply, const char *gr
 	g_autofree char *text = ctl_text(reply, group, "text");
 	g_autofree char *kind = ctl_text(reply, group, "kind");
 	g_autofree char *remedy = ctl_text(reply, group, "remedy");
-	g_autofree char *shown_path = refused_line(*path ? path : ".");
-	g_autofree char *shown_text = refused_line(text);
+	g_autofree char *shown_path = text_line(*path ? path : ".");
+	g_autofree char *shown_text = text_line(text);
 	g_auto(GStrv) parts = g_strsplit(remedy, "NAME", -1);
 	g_autofree char *todo = g_strjoinv(ctl->volume, parts);
 	g_autoptr(GDateTime) since =
@@ -323,7 +323,7 @@ enum ctl_exit ctl_verify(const struct ctl *ctl)
 
 enum ctl_exit ctl_mend(const struct ctl *ctl, const char *path)
 {
-	g_autofree char *command = g_strconcat("mend ", path, NULL), *shown = refused_line(path);
+	g_autofree char *command = g_strconcat("mend ", path, NULL), *shown = text_line(path);
 	g_autofree char *text = NULL;
 	g_autoptr(GKeyFile) reply = NULL;
 	enum ctl_exit result = ctl_ask_once(ctl, command, &reply);

@@ -80,13 +80,13 @@ static fsal_status_t bracket(struct mg_volume *volume, int fd, const struct mg_c
 	return bracket.status < 0 ? mg_status(bracket.status) : status;
 }
 
-int mg_hold(struct mg_object *dir, enum migrate_hold hold, struct timespec deadline)
+int mg_hold(struct mg_object *dir, enum migrate_lock_directory hold, struct timespec deadline)
 {
 	int fd = mg_object_open(dir), held;
 
 	if (fd < 0)
 		return fd;
-	held = migrate_hold(fd, hold, &deadline);
+	held = migrate_lock_directory(fd, hold, &deadline);
 	close(fd);
 	return held;
 }

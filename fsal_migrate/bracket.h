@@ -29,7 +29,8 @@ fsal_status_t mg_change(struct mg_object *object, const struct mg_change *change
 /* The same, without believing what is known of the object. */
 fsal_status_t mg_look_and_change(struct mg_object *object, const struct mg_change *change);
 
-/* migrate_hold() of a directory: a descriptor to close; -ESTALE: it is gone; else -errno. */
-int mg_hold(struct mg_object *dir, enum migrate_hold hold, struct timespec deadline);
+/* migrate_lock_directory() of a directory: a descriptor to close; -ESTALE: it is gone; else -errno.
+ */
+int mg_hold(struct mg_object *dir, enum migrate_lock_directory hold, struct timespec deadline);
 
 #endif

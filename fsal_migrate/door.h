@@ -37,7 +37,7 @@
  *   takeover.c's      what exports know of old handles; held across lookups of the FSAL below
  *   connection.c's    the list of volumes, their numbers of exports
  *   volume.lock       fills, parked requests, the list of exports; see the members
- *   the locks of libmigrate, and of pool.c, old_handles.c and old_clients.c (leaves)
+ *   the locks of libmigrate, and of pool.c, old_handles.c and takeover_clients.c (leaves)
  * But for the first none is held across a call of the FSAL below, of MDCACHE or of the protocol
  * layer, nor across anything that waits.  libmigrate's requests may be made under volume.lock: they
  * never block.

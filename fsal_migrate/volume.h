@@ -44,14 +44,14 @@ struct mg_volume {
 	struct glist_head export_list; /* lock */
 };
 
-struct mg_old_clients;
-struct mg_old_objects;
+struct mg_takeover_clients;
+struct mg_takeover_objects;
 
 /* Of an export with old handles (takeover.c). */
 struct mg_takeover {
 	char *file; /* NULL: it has none */
-	struct mg_old_clients *clients;
-	struct mg_old_objects *objects; /* of FILE.all; NULL: not known.  takeover.c's lock */
+	struct mg_takeover_clients *clients;
+	struct mg_takeover_objects *objects; /* of FILE.all; NULL: not known.  takeover.c's lock */
 	/* takeover.c's lock */
 	bool all_known; /* FILE.all was there, and was looked at */
 	bool known;	/* what the file had, when it was this: */

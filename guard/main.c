@@ -24,7 +24,7 @@ static void on_signal(int number)
 
 static void say(const char *message)
 {
-	g_autofree char *line = refused_line(message);
+	g_autofree char *line = text_line(message);
 
 	fprintf(stderr, "migrate-guard: %s\n", line);
 }

@@ -10,7 +10,7 @@
 
 #include "lib/base/log.h"
 #include "lib/base/thread.h"
-#include "retriever/progress/orders.h"
+#include "retriever/progress/limits_set.h"
 #include "retriever/start.h"
 
 static gboolean on_signal(gpointer arg)
@@ -33,7 +33,7 @@ static void raise_limits(void)
 }
 
 /* again: it was open before in this process; then whether a command asked for a new start. */
-static int serve(const char *file, const char *socket, const char *name, struct orders *orders,
+static int serve(const char *file, const char *socket, const char *name, struct limits_set *orders,
 		 bool *again)
 {
 	g_autoptr(GError) error = NULL;
@@ -54,7 +54,7 @@ static int serve(const char *file, const char *socket, const char *name, struct 
 		return g_error_matches(error, ERRNO_ERROR, EKEYREJECTED) ? 2 : 1;
 	}
 	if (*again)
-		orders_follow(retriever, orders);
+		limits_set_follow(retriever, orders);
 	*again = false;
 	guint signals[] = {g_unix_signal_add(SIGTERM, on_signal, retriever),
 			   g_unix_signal_add(SIGINT, on_signal, retriever)};
@@ -62,7 +62,7 @@ static int serve(const char *file, const char *socket, const char *name, struct 
 	for (size_t i = 0; i < G_N_ELEMENTS(signals); i++)
 		g_source_remove(signals[i]);
 	*again = g_atomic_int_get(&retriever->reopen);
-	*orders = orders_get(retriever);
+	*orders = limits_set_get(retriever);
 	retriever_close(retriever);
 	return 0;
 }
@@ -80,7 +80,7 @@ int main(int argc, char **argv)
 {
 	g_autofree char *file = NULL, *socket = NULL;
 	gboolean version = FALSE;
-	struct orders orders = {0};
+	struct limits_set orders = {0};
 	bool again = false;
 	int status;
 	const GOptionEntry options[] = {

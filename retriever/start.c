@@ -25,7 +25,7 @@
 #include "retriever/objects/state.h"
 #include "retriever/objects/templates.h"
 #include "retriever/progress/history.h"
-#include "retriever/progress/orders.h"
+#include "retriever/progress/limits_set.h"
 #include "retriever/progress/rates.h"
 #include "retriever/progress/recount.h"
 #include "retriever/progress/saved_counters.h"
@@ -136,7 +136,7 @@ struct retriever *retriever_open(struct volume_config *config, GError **error)
 	retriever->durability = durability_new(retriever, gaps_close);
 	retriever->gate = gate_new(retriever->backend, config->bandwidth);
 	gate_yield(retriever->gate, config->yield_ms);
-	orders_load(retriever);
+	limits_set_load(retriever);
 	retriever->prefill = prefill_new(retriever);
 	retriever->later = later_new(retriever);
 	retriever->rates = rates_new(retriever);
@@ -174,7 +174,7 @@ void retriever_close(struct retriever *retriever)
 		errors_save(retriever->errors);
 		counters_save(retriever, true);
 		history_save(retriever);
-		orders_save(retriever);
+		limits_set_save(retriever);
 	}
 	rates_free(retriever->rates);
 	prefill_free(retriever->prefill);

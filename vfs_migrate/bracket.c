@@ -109,14 +109,14 @@ static int make_in_brackets(struct vfs_handle_struct *handle, int fd,
 	return made;
 }
 
-int vm_hold(struct vfs_handle_struct *handle, int dir_fd, enum migrate_hold hold)
+int vm_hold(struct vfs_handle_struct *handle, int dir_fd, enum migrate_lock_directory hold)
 {
 	struct timeval until = timeval_current_ofs_msec(vm_share(handle)->hold_ms);
 	int held;
 
 	do {
 		become_root(); /* the client need not be allowed to list it */
-		held = migrate_hold(dir_fd, hold, NULL);
+		held = migrate_lock_directory(dir_fd, hold, NULL);
 		unbecome_root();
 		if (held != -EAGAIN)
 			return held;

@@ -30,7 +30,8 @@ bool vm_in_bracket(int fd);
  * else just so. */
 int vm_change(struct vfs_handle_struct *handle, struct files_struct *fsp,
 	      const struct vm_change *change);
-/* migrate_hold(), for a time in which replies are taken: a descriptor to close, or -errno. */
-int vm_hold(struct vfs_handle_struct *handle, int dir_fd, enum migrate_hold hold);
+/* migrate_lock_directory(), for a time in which replies are taken: a descriptor to close, or
+ * -errno. */
+int vm_hold(struct vfs_handle_struct *handle, int dir_fd, enum migrate_lock_directory hold);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "vfs_migrate/call.h"
 #include "vfs_migrate/object.h"
-#include "vfs_migrate/seen.h"
+#include "vfs_migrate/stat_cache.h"
 
 /* What is known of what a files_struct has open: our extension of it. */
 struct object {
@@ -66,7 +66,7 @@ static void remember(struct vfs_handle_struct *handle, struct files_struct *fsp,
 
 static int look_again(int fd, struct migrate_stub *stub, bool *directory)
 {
-	int error = errno, result = vm_seen_load(fd, stub, directory);
+	int error = errno, result = vm_stat_cache_load(fd, stub, directory);
 
 	if (result >= 0)
 		errno = error;

@@ -17,7 +17,7 @@ int vm_is_unfinished(struct vfs_handle_struct *handle, struct files_struct *fsp)
 int vm_look_fd(int fd, struct migrate_stub *stub);
 /* Whether the data behind fsp is known to be whole.  Costs nothing.  A stream's always is. */
 bool vm_known_normal(struct vfs_handle_struct *handle, struct files_struct *fsp);
-/* The same, at little cost for what is whole or filled and was seen before (seen.h). */
+/* The same, at little cost for what is whole or filled and was seen before (stat_cache.h). */
 int vm_look_again(int fd, struct migrate_stub *stub);
 /* The same for what was opened just now as fd, for fsp. */
 int vm_look_opened(struct vfs_handle_struct *handle, struct files_struct *fsp, int fd,

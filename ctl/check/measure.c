@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/config/limited.h"
+#include "lib/config/limits.h"
 
 #define PINGS	    32
 #define UNDER_WAY   32			 /* small files at a time */
@@ -304,13 +304,13 @@ static double data_requests(const struct tally *tally, uint32_t max_read)
 static double limited(double seconds, double bytes, double requests,
 		      const struct volume_config *config, time_t now)
 {
-	struct limited limited = {.config = config};
+	struct limits limited = {.config = config};
 
 	if (!(seconds > 0))
 		return 0;
 	limited.bandwidth = bytes / seconds;
 	limited.requests = requests / seconds;
-	return MAX(limited_stretch(&limited, seconds, now), 0);
+	return MAX(limits_finish_time(&limited, seconds, now), 0);
 }
 
 struct estimate measure_estimate(const struct tally *tally, const struct measured *measured,

@@ -20,9 +20,9 @@ static void free_item(gpointer arg)
 
 static char *printable(const char *text)
 {
-	g_autofree char *valid = refused_utf8(text);
+	g_autofree char *valid = text_utf8(text);
 
-	return refused_line(valid);
+	return text_line(valid);
 }
 
 struct item *items_add(GPtrArray *items, const char *key, const char *value)

@@ -7,7 +7,7 @@
 #include <sys/timex.h>
 
 #include "ctl/cluster/items.h"
-#include "ctl/cluster/lies_here.h"
+#include "ctl/cluster/node_files.h"
 
 #define STATD  "nfs-ganesha-lock.service"
 #define AGENTS "/usr/lib/ocf/resource.d/quickmigrate/"
@@ -37,7 +37,7 @@ static void add_agent(GPtrArray *items, const char *below, const char *name)
 {
 	g_autofree char *file = g_strconcat(below, AGENTS, name, NULL);
 	g_autofree char *key = g_strconcat("agent ocf:quickmigrate:", name, NULL);
-	g_autofree char *digest = lies_here_digest(file);
+	g_autofree char *digest = node_files_digest(file);
 	struct item *item = items_add(items, key, digest);
 
 	if (!digest)
@@ -50,7 +50,7 @@ static void add_module(GPtrArray *items, const char *key, const char *below, con
 	glob_t found;
 
 	if (!glob(full, 0, NULL, &found))
-		digest = lies_here_digest(found.gl_pathv[0]);
+		digest = node_files_digest(found.gl_pathv[0]);
 	globfree(&found);
 	items_add(items, key, digest);
 }
@@ -206,7 +206,7 @@ static const struct {
 
 static void add_samba(GPtrArray *items, const char *volume)
 {
-	g_autofree char *file = lies_here_door("", "samba", volume, "smb");
+	g_autofree char *file = node_files_door("", "samba", volume, "smb");
 	g_autofree char *security = samba_parameter(file, "security");
 	g_autofree char *backend = samba_parameter(file, "idmap config * : backend");
 	g_autofree char *users = samba_parameter(file, "passdb backend");
@@ -223,7 +223,7 @@ static void add_samba(GPtrArray *items, const char *volume)
 			"this one a link to it",
 			samba_state[i].without, samba_state[i].parameter);
 
-		lies_here_place(items, "", samba_state[i].key, path, remedy);
+		node_files_place(items, "", samba_state[i].key, path, remedy);
 	}
 	struct item *item = items_add(items, "samba idmap", backend);
 	if (!strcmp(backend, "tdb") &&

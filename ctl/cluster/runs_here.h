@@ -9,7 +9,7 @@
 #include "lib/config/volume_config.h"
 
 /* Adds the releases of the programs and modules, and the resource agents.  below: as in
- * lies_here.h. */
+ * node_files.h. */
 void runs_here_releases(GPtrArray *items, const char *below);
 /* Adds which units are started at boot, which the cluster manager alone is to start.  locks: and
  * the rpc.statd that Ganesha would start. */

@@ -71,7 +71,7 @@ static gboolean take(char **fields, ask_fn each, void *arg, gboolean *lasting, c
 		const char *text = fields[1] ? fields[1] : "";
 
 		*lasting = TRUE;
-		*why = refused_text(text, strlen(text));
+		*why = text_name(text, strlen(text));
 		return FALSE;
 	}
 	if (each(arg, fields))

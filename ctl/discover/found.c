@@ -114,7 +114,7 @@ void found_note(struct found *found, const char *format, ...)
 
 char *found_text(const char *bytes)
 {
-	return refused_line(bytes);
+	return text_line(bytes);
 }
 
 char *found_size(uint64_t bytes)

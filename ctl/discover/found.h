@@ -63,7 +63,7 @@ struct found_share *found_share(struct found *found, const char *name);
 /* Adds a rule of which nothing is known but the clients. */
 struct found_rule *found_rule(struct found_export *export, const char *clients);
 void found_note(struct found *found, const char *format, ...) G_GNUC_PRINTF(2, 3);
-/* Bytes from elsewhere as they are printed: refused_line().  g_free. */
+/* Bytes from elsewhere as they are printed: text_line().  g_free. */
 char *found_text(const char *bytes);
 /* "1.2 GiB".  g_free. */
 char *found_size(uint64_t bytes);

@@ -58,9 +58,9 @@ char *final_time(int64_t seconds)
 
 char *final_printable(const char *text)
 {
-	g_autofree char *valid = refused_utf8(text);
+	g_autofree char *valid = text_utf8(text);
 
-	return refused_line(valid);
+	return text_line(valid);
 }
 
 struct final_line *final_line_new(const char *path, const char *what)

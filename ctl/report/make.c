@@ -49,7 +49,7 @@ static void list_entry(void *arg, const struct proof_entry *entry)
 
 static char *comments(const struct final *final)
 {
-	g_autofree char *source = refused_line(final->source), *root = refused_line(final->root);
+	g_autofree char *source = text_line(final->source), *root = text_line(final->root);
 	g_autofree char *made = final_time(final->made);
 
 	return g_strdup_printf("# Quickmigrate %s: manifest of a volume\n# volume: %s\n"

@@ -5,7 +5,7 @@
 
 void member_text(JsonBuilder *builder, const char *key, const char *text)
 {
-	g_autofree char *valid = refused_utf8(text ? text : "");
+	g_autofree char *valid = text_utf8(text ? text : "");
 
 	json_builder_set_member_name(builder, key);
 	json_builder_add_string_value(builder, valid);

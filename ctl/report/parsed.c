@@ -59,7 +59,7 @@ static char *get_text(JsonObject *object, const char *key)
 	if (!node || !JSON_NODE_HOLDS_VALUE(node) ||
 	    json_node_get_value_type(node) != G_TYPE_STRING)
 		return NULL;
-	return refused_line(json_node_get_string(node));
+	return text_line(json_node_get_string(node));
 }
 
 static JsonObject *get_object(JsonObject *object, const char *key)

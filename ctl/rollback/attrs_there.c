@@ -13,7 +13,7 @@
 
 #include "common/migrate.h"
 #include "lib/acl/nt_acl.h"
-#include "lib/acl/windows.h"
+#include "lib/acl/smb_descriptor.h"
 #include "lib/base/mtime.h"
 #include "lib/source/posix_acl.h"
 

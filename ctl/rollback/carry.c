@@ -11,10 +11,10 @@
 #include "ctl/rollback/content.h"
 #include "ctl/rollback/difference.h"
 #include "ctl/rollback/displace.h"
-#include "ctl/rollback/look.h"
+#include "ctl/rollback/find_old.h"
+#include "ctl/rollback/leftovers.h"
+#include "ctl/rollback/parallel.h"
 #include "ctl/rollback/rows.h"
-#include "ctl/rollback/several.h"
-#include "ctl/rollback/stage.h"
 #include "ctl/rollback/steps.h"
 #include "ctl/rollback/unsynced.h"
 
@@ -52,7 +52,7 @@ static void touch(struct carry *carry, const GPtrArray *places)
 
 		if (!dir || (dir->todo & TODO_TIMES))
 			continue;
-		if (!dir->active && !tree_look(carry->tree, dir))
+		if (!dir->active && !find_old(carry->tree, dir))
 			tree_activate(carry->tree, dir);
 		dir->todo |= TODO_TIMES;
 	}
@@ -507,7 +507,7 @@ struct batches {
  * places. */
 static bool carry_batch(struct carry *carry, struct batches *batches, gpointer *nodes, guint count)
 {
-	struct several *several = several_begin(carry, nodes, count);
+	struct parallel *several = parallel_begin(carry, nodes, count);
 	struct syncing *syncing =
 		batches->made->len + batches->placed->len ? syncing_begin(carry->tree) : NULL;
 	g_autoptr(GPtrArray) placed = batches->placed;
@@ -521,7 +521,7 @@ static bool carry_batch(struct carry *carry, struct batches *batches, gpointer *
 	g_ptr_array_unref(batches->durable);
 	batches->durable = batches->made;
 	batches->made = g_ptr_array_new();
-	several_end(several, batches->made);
+	parallel_end(several, batches->made);
 	return good;
 }
 
@@ -655,7 +655,7 @@ bool carry_out(struct tree *tree, const bool *stop, struct carry_result *result,
 		*result = (struct carry_result){0};
 	carry.content = content_new(tree->config->name, tree->config->socket, stop);
 	if (!tree->window)
-		stage_clean(tree, &mistake);
+		leftovers_clean(tree, &mistake);
 	/* before anything is moved there: a stub is known to the retriever by what it was there */
 	fetch_all(&carry);
 	touch_directories(&carry);

@@ -6,7 +6,7 @@
  * to their places, directories from the top down; so chains, swaps and circles need no order.  New
  * objects and new versions of files are made in OLD_STAGE with all they have and are renamed into
  * their places when they are durable: the old version stays until then.  While one batch of them
- * does, the next one is made durable and the one after that is made (several.h); that a file is in
+ * does, the next one is made durable and the one after that is made (parallel.h); that a file is in
  * its place is noted when that is durable, and its former version, which the same step took to
  * OLD_STAGE, goes right before (displace.h).  Only what has several names there is written in
  * place. What is to go, goes last; times of directories after that.

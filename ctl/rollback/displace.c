@@ -254,7 +254,7 @@ bool displace_clean(struct tree *tree, const char *name, const struct stat *st, 
 			old_remove(tree->old, path, false);
 		else if (former)
 			displace_conflict(tree, node, error);
-		return true; /* or somebody else's: stage_tell() */
+		return true; /* or somebody else's: leftovers_tell() */
 	}
 	if (!former || !node->there || node->old.st_ino == st->st_ino)
 		return *name == STAGE_NEW && came_out(node, st) &&

@@ -12,7 +12,7 @@
 #include "common/migrate.h"
 #include "ctl/rollback/alone.h"
 #include "ctl/rollback/difference.h"
-#include "ctl/rollback/look.h"
+#include "ctl/rollback/find_old.h"
 #include "ctl/rollback/rows.h"
 #include "lib/report/losses.h"
 
@@ -389,14 +389,14 @@ static int take_unknown(struct tree *tree, struct node *dir, const struct old_na
 	const bool noted = !node->at->len || place_find(node->at, dir, name->name) >= 0;
 	/* or somebody else's, with the number of what was staged */
 	ret = carried && (!node->there || node->old.st_ino == name->fileid)
-		      ? tree_found(tree, node, dir, name->name)
+		      ? find_old_noted(tree, node, dir, name->name)
 		      : -ENOENT;
 	if (carried && ret == -ENOENT) {
 		carried = false;
 		node = tree_node_there(tree, dir, name->name, name->fileid);
 	}
 	if (!carried)
-		ret = tree_look(tree, node);
+		ret = find_old(tree, node);
 	node->strayed |= carried && !noted && tree_has_one_name(node);
 	if (ret || !node->there)
 		return ret == -ENOENT ? 0 : ret;
@@ -485,7 +485,7 @@ static int compare(struct tree *tree, struct node *dir)
 			place_add(node->wanted, dir, name->name);
 		const bool known = node && place_find(node->at, dir, name->name) >= 0;
 		if (node)
-			ret = tree_found(tree, node, dir, name->name);
+			ret = find_old_noted(tree, node, dir, name->name);
 		if (node && !ret && !known)
 			node->strayed |= is_strayed(tree, node, &place);
 		if (node && ret != -ENOENT)

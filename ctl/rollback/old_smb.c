@@ -15,7 +15,7 @@
 #include "ctl/rollback/smb_private.h"
 #include "ctl/rollback/smb_set.h"
 #include "lib/acl/nt_acl.h"
-#include "lib/acl/windows.h"
+#include "lib/acl/smb_descriptor.h"
 #include "lib/source/smb/smb_listing.h"
 #include "lib/source/smb/smb_reply.h"
 #include "lib/source/smb/smb_text.h"

@@ -9,13 +9,13 @@
 #include "common/migrate.h"
 #include "ctl/rollback/alone.h"
 #include "ctl/rollback/difference.h"
+#include "ctl/rollback/find_old.h"
+#include "ctl/rollback/in_flight.h"
+#include "ctl/rollback/leftovers.h"
 #include "ctl/rollback/listing.h"
-#include "ctl/rollback/look.h"
-#include "ctl/rollback/moving.h"
-#include "ctl/rollback/room.h"
+#include "ctl/rollback/obstacles.h"
 #include "ctl/rollback/rows.h"
-#include "ctl/rollback/stage.h"
-#include "ctl/rollback/to_come.h"
+#include "ctl/rollback/unfilled.h"
 
 #define SEARCH_SHARE 20 /* a twentieth */
 
@@ -127,7 +127,7 @@ static bool look(struct tree *tree, bool *found, GError **error)
 	g_ptr_array_sort(nodes, by_directory); /* old_mount.c keeps some open */
 	for (guint i = 0; i < nodes->len; i++) {
 		struct node *node = nodes->pdata[i];
-		int ret = node->there ? 0 : tree_look(tree, node);
+		int ret = node->there ? 0 : find_old(tree, node);
 
 		if (tree_stops(tree, error))
 			return false;
@@ -416,9 +416,9 @@ bool plan_make(struct tree *tree, struct plan *plan, GError **error)
 			return false;
 		find_names(tree);
 		alone_leave_unknown(tree);
-		to_come_know(tree);
+		unfilled_know(tree);
 	}
-	if (!look(tree, &found, error) || (!tree->window && !stage_find(tree, error)))
+	if (!look(tree, &found, error) || (!tree->window && !leftovers_find(tree, error)))
 		return false;
 	/* after a kill a directory may be found in another one alone */
 	for (found = true; found;) {
@@ -426,7 +426,7 @@ bool plan_make(struct tree *tree, struct plan *plan, GError **error)
 		if (!listing_there(tree, error) || !look(tree, &found, error))
 			return false;
 	}
-	int ret = tree->window ? 0 : to_come_find(tree);
+	int ret = tree->window ? 0 : unfilled_find(tree);
 	if (tree_stops(tree, error))
 		return false;
 	if (ret) {
@@ -434,7 +434,7 @@ bool plan_make(struct tree *tree, struct plan *plan, GError **error)
 			    "the old server's tree cannot be read: %s", g_strerror(-ret));
 		return false;
 	}
-	if (!moving_leave(tree, state.generation, error))
+	if (!in_flight_leave(tree, state.generation, error))
 		return false;
 	for (guint i = 0; i < tree->active->len; i++) {
 		struct node *node = tree->active->pdata[i];
@@ -448,7 +448,7 @@ bool plan_make(struct tree *tree, struct plan *plan, GError **error)
 		decide_words(tree, node);
 	}
 	rows_spare(tree);
-	room_make(tree);
+	obstacles_clear(tree);
 	if (!difference_root_is_as_left(tree))
 		tree->root_ctime = -1;
 	for (guint i = 0; i < tree->active->len; i++)

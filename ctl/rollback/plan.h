@@ -33,23 +33,22 @@ struct plan {
  *   list_here            directories here        compared, names, wanted, made, left, flags
  *   find_names           all of the tree here    at, guessed, made, belongs, left
  *   alone_leave_unknown  nothing else            left
- *   to_come_know         .migrate/links          fileid, belongs, made
+ *   unfilled_know         .migrate/links          fileid, belongs, made
  *   look                 places there            looked, there, old, at, last_path, last_dir, left
- *   stage_find           OLD_STAGE               there, old, at: what a killed run has put aside
- *   listing_there        directories there       compared, listed, at, wanted, strayed, left, why;
- *                                                with `look`, till all is found
- *   to_come_find         all of the tree there   there, at, belongs, left; flags
- *   moving_leave         rows since rows_load    left, unsettled; what stays is a conflict
- *   decide               both objects            todo, version, data, theirs, at, left, why
- *   rows_spare           what waits for windows  todo: of what the old server has alone
- *   room_make            nothing else            todo, left: of what comes to places, and has them
- *   count                stubs                   nothing; tree->planned
+ *   leftovers_find           OLD_STAGE               there, old, at: what a killed run has put
+ * aside listing_there        directories there       compared, listed, at, wanted, strayed, left,
+ * why; with `look`, till all is found unfilled_find         all of the tree there   there, at,
+ * belongs, left; flags in_flight_leave         rows since rows_load    left, unsettled; what stays
+ * is a conflict decide               both objects            todo, version, data, theirs, at, left,
+ * why rows_spare           what waits for windows  todo: of what the old server has alone
+ *   obstacles_clear            nothing else            todo, left: of what comes to places, and has
+ * them count                stubs                   nothing; tree->planned
  *
  * Those up to listing_there make further nodes active.
  *
  * Fills tree->active, tree->conflicts, and tree->planned where there is one.  In a window (rows.h),
- * of which list_here, find_names, to_come and stage_find know nothing, adds to what is there and to
- * *plan.  Blocks for both servers, changes nothing.  FALSE with error set.
+ * of which list_here, find_names, to_come and leftovers_find know nothing, adds to what is there
+ * and to *plan.  Blocks for both servers, changes nothing.  FALSE with error set.
  */
 bool plan_make(struct tree *tree, struct plan *plan, GError **error);
 

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ctl/rollback/check_tree.h"
+#include "ctl/rollback/leftovers.h"
 #include "ctl/rollback/rows.h"
-#include "ctl/rollback/same.h"
-#include "ctl/rollback/stage.h"
 #include "journal/store/live.h"
 #include "lib/base/text.h"
 #include "lib/config/config_ids.h"
@@ -63,7 +63,7 @@ static void add_unread(GPtrArray *conflicts, const struct journal_state *state)
 {
 	struct problem *problem = g_new0(struct problem, 1);
 
-	problem->path = refused_line(state->unread_path);
+	problem->path = text_line(state->unread_path);
 	problem->text = g_strdup_printf(
 		"it cannot be looked at (%" G_GUINT64_FORMAT
 		" such objects): what was changed in it, "
@@ -184,7 +184,7 @@ static bool run_old(const struct volume_config *config, const struct rollback_op
 		if (tree)
 			note_root(config, state->id, tree);
 		if (ok && !options->plan && !tree_stops(tree, NULL))
-			ok = stage_tell(tree, error);
+			ok = leftovers_tell(tree, error);
 	}
 	tree_close(tree);
 	carried_close(carried);

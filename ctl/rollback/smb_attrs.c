@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "lib/acl/nt_acl.h"
-#include "lib/acl/windows.h"
+#include "lib/acl/smb_descriptor.h"
 #include "lib/config/sids.h"
 #include "lib/config/volume_config.h"
 #include "lib/source/posix_acl.h"

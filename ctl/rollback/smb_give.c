@@ -6,7 +6,7 @@
 
 #include "ctl/rollback/smb_set.h"
 #include "lib/acl/nt_acl.h"
-#include "lib/acl/windows.h"
+#include "lib/acl/smb_descriptor.h"
 #include "lib/config/volume_config.h"
 
 static int give_stream(struct smb_call *call, const char *path, const char *name, GBytes *value)
@@ -185,7 +185,7 @@ static bool is_of_windows(const char *name)
 static void take_creation(struct source_windows *root, GHashTable *xattrs)
 {
 	GBytes *value = g_hash_table_lookup(xattrs, XATTR_DOSATTRIB);
-	const size_t at = 16; /* windows.h */
+	const size_t at = 16; /* smb_descriptor.h */
 
 	uint64_t created;
 
@@ -231,9 +231,9 @@ int smb_compare_attrs(struct smb_call *call, const char *path, const struct attr
 		return ret;
 	if (!*path)
 		take_creation(has, attrs->xattrs);
-	there = windows_new(has, S_ISDIR(attrs->st.st_mode), &map);
+	there = smb_descriptor_new(has, S_ISDIR(attrs->st.st_mode), &map);
 	ret = is_what_is_here(there, attrs->xattrs) ? 0 : -EAGAIN;
-	windows_free(there);
+	smb_descriptor_free(there);
 	source_windows_free(has);
 	return ret;
 }

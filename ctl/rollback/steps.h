@@ -36,7 +36,7 @@ struct making {
 	GPtrArray *losses; /* of sentences; NULL: none */
 	GHashTable *given; /* attributes, for carried_add_given(); NULL: none */
 };
-/* In any thread (several.h).  making->node is set, all else zero. */
+/* In any thread (parallel.h).  making->node is set, all else zero. */
 void steps_make(const struct carry *carry, struct making *making);
 /* Takes what came of it: node->carried.staged. */
 bool steps_made(struct carry *carry, struct node *node, struct making *making);

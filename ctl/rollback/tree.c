@@ -186,7 +186,7 @@ static void add_problem(GPtrArray *problems, const struct node *node, const char
 	struct problem *problem = g_new(struct problem, 1);
 	g_autofree char *path = tree_shown_path(node);
 
-	problem->path = refused_line(*path ? path : ".");
+	problem->path = text_line(*path ? path : ".");
 	problem->text = g_strdup(text);
 	problem->todo = node->todo;
 	g_ptr_array_add(problems, problem);

@@ -15,9 +15,9 @@
 #include "nfs_exports.h"
 #include "nfs_fh.h"
 #include "nfs_file_handle.h"
-#include "fsal_migrate/takeover/old_handles.h"
-#include "fsal_migrate/takeover/old_objects.h"
-#include "fsal_migrate/takeover/old_server.h"
+#include "fsal_migrate/takeover/takeover_handles.h"
+#include "fsal_migrate/takeover/takeover_objects.h"
+#include "fsal_migrate/takeover/takeover_server.h"
 
 /* First in the order of locks; it alone is held across calls of the FSAL below.  Nobody who serves
  * a request waits for it but who mounts. */
@@ -78,7 +78,7 @@ static bool is_taken(struct fsal_export *below, const struct migrate_alias *alia
 }
 
 /* As the host makes a handle of NFS version 3 (nfs_fh.h).  Between enter and leave. */
-static bool encode(struct fsal_obj_handle *sub, struct mg_old_handle *handle)
+static bool encode(struct fsal_obj_handle *sub, struct mg_takeover_handle *handle)
 {
 	file_handle_v3_t *own = (void *)handle->own;
 	struct gsh_buffdesc opaque = {.addr = own->fsopaque,
@@ -98,7 +98,7 @@ static bool encode(struct fsal_obj_handle *sub, struct mg_old_handle *handle)
 
 /* Between enter and leave.  NULL, or why there is none. */
 static const char *make_own(struct mg_export *export, const struct migrate_alias *alias,
-			    struct mg_old_handle *handle)
+			    struct mg_takeover_handle *handle)
 {
 	struct fsal_export *below = export->fsal.sub_export;
 	struct fsal_obj_handle *sub = NULL;
@@ -126,13 +126,13 @@ static const char *make_own(struct mg_export *export, const struct migrate_alias
 /* In an operation; list stays for ever. */
 static void publish(struct mg_export *export, struct migrate_alias *list, size_t n)
 {
-	struct mg_old_handle *handles = gsh_calloc(n + 1, sizeof(handles[0]));
+	struct mg_takeover_handle *handles = gsh_calloc(n + 1, sizeof(handles[0]));
 	struct mg_takeover *takeover = &export->takeover;
 	size_t ready = 0;
 
 	mg_enter();
 	for (size_t i = 0; i < n; i++) {
-		struct mg_old_handle *handle = &handles[ready];
+		struct mg_takeover_handle *handle = &handles[ready];
 		const char *why;
 
 		memset(handle, 0, sizeof(*handle));
@@ -150,17 +150,17 @@ static void publish(struct mg_export *export, struct migrate_alias *list, size_t
 				export->volume->name, list[i].path, why);
 	}
 	mg_leave(export);
-	mg_old_handles_set(export, handles, ready, takeover->objects);
+	mg_takeover_handles_set(export, handles, ready, takeover->objects);
 	gsh_free(handles);
 	LogEvent(COMPONENT_FSAL, "Volume %s: %zu old handles are known for export %u",
 		 export->volume->name, ready, op_ctx->ctx_export->export_id);
 }
 
 /* Between enter and leave. */
-static bool make_pattern(struct mg_export *export, struct mg_old_objects *objects)
+static bool make_pattern(struct mg_export *export, struct mg_takeover_objects *objects)
 {
 	struct fsal_export *below = export->fsal.sub_export;
-	struct mg_old_handle root = {.export_id = objects->export_id};
+	struct mg_takeover_handle root = {.export_id = objects->export_id};
 	struct migrate_alias alias;
 	struct fsal_obj_handle *sub = NULL;
 	const char *path = CTX_FULLPATH(op_ctx);
@@ -170,7 +170,8 @@ static bool make_pattern(struct mg_export *export, struct mg_old_objects *object
 	    FSAL_IS_ERROR(below->exp_ops.lookup_path(below, path, &sub, NULL)))
 		return false;
 	made = encode(sub, &root) &&
-	       mg_old_objects_set_pattern(objects, root.own, root.own_len, alias.handle, alias.len);
+	       mg_takeover_objects_set_pattern(objects, root.own, root.own_len, alias.handle,
+					       alias.len);
 	sub->obj_ops->release(sub);
 	return made;
 }
@@ -199,7 +200,7 @@ static bool has_more(const struct mg_takeover *takeover)
 }
 
 /* Why there is none; NULL: there is.  Between enter and leave. */
-static const char *make_objects(struct mg_export *export, struct mg_old_objects *objects)
+static const char *make_objects(struct mg_export *export, struct mg_takeover_objects *objects)
 {
 	char *file = gsh_concat(export->takeover.file, ".all");
 	int result = migrate_old_index_open(file, &objects->index);
@@ -218,7 +219,7 @@ static const char *make_objects(struct mg_export *export, struct mg_old_objects 
 static void open_objects(struct mg_export *export)
 {
 	struct mg_takeover *takeover = &export->takeover;
-	struct mg_old_objects *objects = gsh_calloc(1, sizeof(*objects));
+	struct mg_takeover_objects *objects = gsh_calloc(1, sizeof(*objects));
 	const char *why;
 
 	objects->clients = takeover->clients;
@@ -227,7 +228,7 @@ static void open_objects(struct mg_export *export)
 	why = make_objects(export, objects);
 	mg_leave(export);
 	if (!why) {
-		objects->server = mg_old_server_new(export);
+		objects->server = mg_takeover_server_new(export);
 		takeover->objects = objects;
 		return;
 	}
@@ -242,7 +243,7 @@ static void open_objects(struct mg_export *export)
 static void drop_objects(struct mg_export *export)
 {
 	if (export->takeover.objects)
-		mg_old_server_close(export->takeover.objects->server);
+		mg_takeover_server_close(export->takeover.objects->server);
 	export->takeover.objects = NULL;
 }
 
@@ -252,7 +253,7 @@ static void forget(struct mg_export *export)
 		return;
 	export->takeover.known = export->takeover.all_known = false;
 	drop_objects(export);
-	mg_old_handles_set(export, NULL, 0, NULL);
+	mg_takeover_handles_set(export, NULL, 0, NULL);
 	LogEvent(COMPONENT_FSAL, "Volume %s: %s is gone: no old handles are known any more",
 		 export->volume->name, export->takeover.file);
 }
@@ -331,7 +332,7 @@ int mg_takeover_open(struct mg_export *export, const char *file)
 			"migratectl takeover %s prepare",
 			export->volume->name, file, export->volume->name);
 	clients = gsh_concat(file, ".clients");
-	takeover->clients = mg_old_clients_of(clients);
+	takeover->clients = mg_takeover_clients_of(clients);
 	gsh_free(clients);
 	takeover->file = gsh_strdup(file);
 	return 0;
@@ -341,9 +342,9 @@ void mg_takeover_close(struct mg_export *export)
 {
 	if (!export->takeover.file)
 		return;
-	mg_old_handles_set(export, NULL, 0, NULL);
+	mg_takeover_handles_set(export, NULL, 0, NULL);
 	drop_objects(export);
-	mg_old_clients_save(export->takeover.clients, true);
+	mg_takeover_clients_save(export->takeover.clients, true);
 	gsh_free(export->takeover.file);
 	export->takeover.file = NULL;
 }
@@ -355,7 +356,7 @@ static void tick(struct mg_export *export)
 	struct gsh_export *gsh = get_gsh_export(export->fsal.export_id);
 	struct req_op_context context;
 
-	mg_old_clients_save(export->takeover.clients, false);
+	mg_takeover_clients_save(export->takeover.clients, false);
 	if (!gsh)
 		return; /* it is not in service yet */
 	init_op_context_simple(&context, gsh, &export->fsal);
@@ -390,5 +391,5 @@ void mg_takeover_tick(struct mg_volume *volume)
 
 void mg_takeover_end(void)
 {
-	mg_old_handles_end();
+	mg_takeover_handles_end();
 }

@@ -38,7 +38,7 @@ static void put(struct entry *entry, const char *key, const char *value)
 	g_return_if_fail(entry->n < FIELDS_MAX);
 	if (!value)
 		return;
-	entry->values[entry->n] = refused_line(value);
+	entry->values[entry->n] = text_line(value);
 	entry->fields[entry->n] = (GLogField){key, entry->values[entry->n], -1};
 	entry->n++;
 }

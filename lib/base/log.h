@@ -5,7 +5,7 @@
  * QUICKMIGRATE_VOLUME, and of the events below MESSAGE_ID, QUICKMIGRATE_PATH, QUICKMIGRATE_REASON
  * and ERRNO, as far as they are known.  migrate-retriever(8) has the table.
  *
- * Whatever is said goes through refused_line(): it is one line of UTF-8, and what else a name or an
+ * Whatever is said goes through text_line(): it is one line of UTF-8, and what else a name or an
  * old server's text has is \ooo.  Any thread; it blocks while the journal does not take it.
  */
 #ifndef LIB_BASE_LOG_H

@@ -50,7 +50,7 @@ static bool has_room(GString *out, bool more, const void *bytes, size_t len)
 	return false;
 }
 
-char *refused_text(const void *bytes, size_t len)
+char *text_name(const void *bytes, size_t len)
 {
 	GString *out = g_string_new(len ? NULL : "\"\"");
 	const char *at = bytes, *end = at + len;
@@ -65,7 +65,7 @@ static gunichar unit_at(const uint8_t *at)
 	return at[0] | (gunichar)at[1] << 8;
 }
 
-char *refused_text_utf16(const uint8_t *bytes, size_t len)
+char *text_name_utf16(const uint8_t *bytes, size_t len)
 {
 	GString *out = g_string_new(len ? NULL : "\"\"");
 	size_t i = 0;
@@ -87,12 +87,12 @@ char *refused_text_utf16(const uint8_t *bytes, size_t len)
 	return g_string_free(out, FALSE);
 }
 
-char *refused_utf8(const char *text)
+char *text_utf8(const char *text)
 {
 	return g_utf8_validate(text, -1, NULL) ? g_strdup(text) : g_strescape(text, NULL);
 }
 
-char *refused_line(const char *text)
+char *text_line(const char *text)
 {
 	GString *line = g_string_new(NULL);
 	const char *end = text + strlen(text);

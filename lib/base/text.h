@@ -14,12 +14,12 @@
 
 #define REFUSED_TEXT_MAX 1600
 
-char *refused_text(const void *bytes, size_t len);
-char *refused_text_utf16(const uint8_t *bytes, size_t len);
+char *text_name(const void *bytes, size_t len);
+char *text_name_utf16(const uint8_t *bytes, size_t len);
 
 /* Anything, as one line of output: what is not printable as \ooo, backslashes as they are.  g_free.
  */
-char *refused_line(const char *text);
+char *text_line(const char *text);
 
 /* Why, and what to do. */
 #define REFUSED_GIVE_UP "; or give it up: migratectl skip"
@@ -39,6 +39,6 @@ char *refused_line(const char *text);
 	"retry" REFUSED_GIVE_UP
 
 /* Not of a name alone: as it is; with bytes as \ooo where it is not UTF-8.  g_free. */
-char *refused_utf8(const char *text);
+char *text_utf8(const char *text);
 
 #endif

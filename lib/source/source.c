@@ -181,7 +181,7 @@ gboolean backend_batch_add(struct backend_batch *batch, const char *name, size_t
 	struct source_entry *added;
 
 	if (!source_name_ok(name, len)) {
-		backend_batch_refuse(batch, refused_text(name, len),
+		backend_batch_refuse(batch, text_name(name, len),
 				     len > 255 ? REFUSED_LONG : REFUSED_NAME);
 		return FALSE;
 	}

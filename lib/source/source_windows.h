@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * What an SMB server says of an object beside its attributes (MS-FSCC, MS-DTYP), as it was sent:
- * only the lengths are checked.  windows.h makes of it what this host's Samba reads.
+ * only the lengths are checked.  smb_descriptor.h makes of it what this host's Samba reads.
  */
 #ifndef LIB_SOURCE_SOURCE_WINDOWS_H
 #define LIB_SOURCE_SOURCE_WINDOWS_H

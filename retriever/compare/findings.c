@@ -24,8 +24,8 @@ static size_t list_one(GKeyFile *f, unsigned n, const char *line)
 	    !proof_finding_parse(line + strlen(PROOF_MARK), strlen(line + strlen(PROOF_MARK)),
 				 &finding))
 		return 0;
-	path = refused_line(finding.path);
-	text = refused_line(finding.text);
+	path = text_line(finding.path);
+	text = text_line(finding.text);
 	g_key_file_set_string(f, group, "path", path);
 	g_key_file_set_string(f, group, "kind", proof_kind_name(finding.kind));
 	g_key_file_set_int64(f, group, "since", finding.since);

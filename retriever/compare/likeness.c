@@ -8,7 +8,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "lib/acl/windows.h"
+#include "lib/acl/smb_descriptor.h"
 #include "lib/report/left_out.h"
 #include "lib/source/posix_acl.h"
 #include "retriever/making/attributes.h"

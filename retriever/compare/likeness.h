@@ -6,7 +6,7 @@
  * What they become is not worked out a second time: an object without a name, a scratch, is given
  * them as a new object is (attributes.h), with all that the configuration maps and the file system
  * refuses or rounds, and both are compared.  What an object could not get while it had its record,
- * and says so (left_out.h), counts as lost, and what Samba made up as the same (windows.h).
+ * and says so (left_out.h), counts as lost, and what Samba made up as the same (smb_descriptor.h).
  */
 #ifndef RETRIEVER_COMPARE_LIKENESS_H
 #define RETRIEVER_COMPARE_LIKENESS_H

@@ -283,7 +283,7 @@ static void visit_page(struct visit *visit, const struct backend_batch *batch)
 {
 	for (guint i = 0; i < batch->entries->len && !is_stopped(visit); i++) {
 		struct source_entry *e = &g_array_index(batch->entries, struct source_entry, i);
-		uint64_t hash = seen_hash(e->name);
+		uint64_t hash = listing_sum_hash(e->name);
 
 		g_array_append_val(visit->names, hash);
 		if (visit->fd < 0)
@@ -459,7 +459,7 @@ static int list_here(struct visit *visit)
 		    !(directory_reserves(visit->task->path, e->d_name) &&
 		      visit->visits->compare.retriever->private_fd >= 0) &&
 		    !is_of_file_system(visit, e->d_name) &&
-		    !listed_has(visit->names, seen_hash(e->d_name)))
+		    !listed_has(visit->names, listing_sum_hash(e->d_name)))
 			record_extra(visit, e->d_name);
 	closedir(dir);
 	return 0;
@@ -529,7 +529,7 @@ static void visit_both(struct visit *visit)
 
 static unsigned first_of_sample(const struct visits *visits, const char *path)
 {
-	return (seen_hash(path) ^ visits->seed * 0x9e3779b97f4a7c15u) % VISIT_ALL;
+	return (listing_sum_hash(path) ^ visits->seed * 0x9e3779b97f4a7c15u) % VISIT_ALL;
 }
 
 int visit_directory(struct visits *visits, const struct proving_task *task,

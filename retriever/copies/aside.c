@@ -342,7 +342,7 @@ static char *find_name(int dir_fd, const char *shown)
 	if (faccessat(fd, shown, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
 		found = g_strdup(shown);
 	while (!found && (e = readdir(dir))) {
-		g_autofree char *line = refused_line(e->d_name);
+		g_autofree char *line = text_line(e->d_name);
 
 		if (!strcmp(line, shown))
 			found = g_strdup(e->d_name);

@@ -39,7 +39,7 @@ int aside_count(struct retriever *retriever);
 /*
  * Moves what is at path below aside/ back to its path below the volume's root, without its marks,
  * and as another process than the retriever: to the journal it is a change, which is carried back.
- * path: as it is, or as it is listed (refused_line()).
+ * path: as it is, or as it is listed (text_line()).
  * -EEXIST: the name is there; -ENOENT: its directory is not, or it is not set aside; -EBUSY: its
  * directory is not compared yet; -ENODATA: something in it was not fetched to its end; -EINVAL: no
  * such path can be.

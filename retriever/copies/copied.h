@@ -34,7 +34,7 @@
 
 struct stat;
 
-#define XATTR_LISTED "security.migrate.listed" /* of a copy's directory (seen.h) */
+#define XATTR_LISTED "security.migrate.listed" /* of a copy's directory (stat_cache.h) */
 
 /* fd: not O_PATH.  0 or -errno. */
 int copied_mark(int fd, const struct source_attr *attr);

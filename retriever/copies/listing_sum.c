@@ -30,7 +30,7 @@ struct sum {
 #define FIELDS	  (sizeof(struct sum) / sizeof(uint64_t))
 #define VALUE_MAX (sizeof(struct sum) + MIGRATE_BINDING_MAX)
 
-struct seen {
+struct listing_sum {
 	struct retriever *retriever;
 	GMutex lock;
 	bool sums_up;
@@ -54,13 +54,13 @@ static uint64_t hash_bytes(uint64_t h, const void *bytes, size_t len)
 	return h;
 }
 
-uint64_t seen_hash(const char *name)
+uint64_t listing_sum_hash(const char *name)
 {
 	return hash_bytes(0xcbf29ce484222325, name, strlen(name));
 }
 
 /* The last step of splitmix64. */
-uint64_t seen_mix(uint64_t h)
+uint64_t listing_sum_mix(uint64_t h)
 {
 	h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9;
 	h = (h ^ (h >> 27)) * 0x94d049bb133111eb;
@@ -75,10 +75,11 @@ static uint64_t sum_of(const struct source_entry *entry, uint64_t name)
 				   a->gid,    a->size,		 a->rdev,  (uint64_t)a->mtime,
 				   a->fs,     (uint64_t)a->ctime};
 	size_t n = S_ISDIR(a->mode) ? 1 : G_N_ELEMENTS(fields);
-	uint64_t sum = seen_mix(hash_bytes(name, fields, n * sizeof *fields));
+	uint64_t sum = listing_sum_mix(hash_bytes(name, fields, n * sizeof *fields));
 
 	/* the next listing may say the same of another version: none has this sum again */
-	return a->unsettled && !S_ISDIR(a->mode) ? sum ^ seen_mix(sum + g_random_int()) : sum;
+	return a->unsettled && !S_ISDIR(a->mode) ? sum ^ listing_sum_mix(sum + g_random_int())
+						 : sum;
 }
 
 static uint64_t sum_entries(const GArray *entries)
@@ -95,7 +96,7 @@ static uint64_t sum_names(const GArray *names)
 	uint64_t sum = NAMES_ALL + 1;
 
 	for (guint i = 0; i < names->len; i++)
-		sum += seen_mix(g_array_index(names, uint64_t, i));
+		sum += listing_sum_mix(g_array_index(names, uint64_t, i));
 	return sum;
 }
 
@@ -138,14 +139,14 @@ static int store(int dir_fd, const struct sum *sum)
 	return ret;
 }
 
-gint64 seen_whole(int dir_fd)
+gint64 listing_sum_whole(int dir_fd)
 {
 	struct sum sum;
 
 	return load(dir_fd, &sum) && sum.files == FILES_WHOLE ? (gint64)sum.entries : -1;
 }
 
-void seen_set_whole(int dir_fd)
+void listing_sum_set_whole(int dir_fd)
 {
 	struct sum sum;
 
@@ -202,7 +203,7 @@ static bool load_listed(const struct retriever *retriever, int dir_fd, const str
 }
 
 /* The sum is the last: without the file the next listing takes longer. */
-static int keep(struct seen *seen, int dir_fd)
+static int keep(struct listing_sum *seen, int dir_fd)
 {
 	uint8_t head[VALUE_MAX];
 	size_t len;
@@ -223,7 +224,7 @@ static int keep(struct seen *seen, int dir_fd)
 	return store(dir_fd, &seen->now);
 }
 
-GArray *seen_not_whole(const struct retriever *retriever, int dir_fd)
+GArray *listing_sum_not_whole(const struct retriever *retriever, int dir_fd)
 {
 	struct listed listed = {0};
 	struct sum sum;
@@ -238,18 +239,18 @@ GArray *seen_not_whole(const struct retriever *retriever, int dir_fd)
 	return listed.names;
 }
 
-bool seen_may_lack(const GArray *not_whole, const char *name)
+bool listing_sum_may_lack(const GArray *not_whole, const char *name)
 {
-	return !not_whole || listed_has(not_whole, seen_hash(name));
+	return !not_whole || listed_has(not_whole, listing_sum_hash(name));
 }
 
 /* ---- listings ---- */
 
 static const struct sum nothing_yet = {.version = VERSION, .files = FILES_OPEN};
 
-struct seen *seen_new(struct retriever *retriever, int dir_fd)
+struct listing_sum *listing_sum_new(struct retriever *retriever, int dir_fd)
 {
-	struct seen *seen = g_new0(struct seen, 1);
+	struct listing_sum *seen = g_new0(struct listing_sum, 1);
 
 	seen->retriever = retriever;
 	g_mutex_init(&seen->lock);
@@ -264,7 +265,7 @@ struct seen *seen_new(struct retriever *retriever, int dir_fd)
 	return seen;
 }
 
-void seen_free(struct seen *seen)
+void listing_sum_free(struct listing_sum *seen)
 {
 	if (!seen)
 		return;
@@ -274,7 +275,7 @@ void seen_free(struct seen *seen)
 	g_free(seen);
 }
 
-bool seen_sums_up(const struct seen *seen)
+bool listing_sum_sums_up(const struct listing_sum *seen)
 {
 	return seen->sums_up;
 }
@@ -285,7 +286,8 @@ static bool is_single_file(const struct source_entry *e)
 }
 
 /* Lock held. */
-static void count(struct seen *seen, const struct source_entry *e, uint64_t name, uint64_t sum)
+static void count(struct listing_sum *seen, const struct source_entry *e, uint64_t name,
+		  uint64_t sum)
 {
 	seen->now.sum += sum;
 	seen->now.entries++;
@@ -296,13 +298,13 @@ static void count(struct seen *seen, const struct source_entry *e, uint64_t name
 		g_array_append_val(seen->is.entries, sum);
 }
 
-void seen_add(struct seen *seen, const struct backend_batch *batch)
+void listing_sum_add(struct listing_sum *seen, const struct backend_batch *batch)
 {
 	g_mutex_lock(&seen->lock);
 	for (guint i = 0; i < batch->entries->len; i++) {
 		const struct source_entry *e =
 			&g_array_index(batch->entries, struct source_entry, i);
-		uint64_t name = seen_hash(e->name);
+		uint64_t name = listing_sum_hash(e->name);
 
 		count(seen, e, name, sum_of(e, name));
 		seen->files += seen->sums_up && is_single_file(e);
@@ -312,14 +314,14 @@ void seen_add(struct seen *seen, const struct backend_batch *batch)
 	g_mutex_unlock(&seen->lock);
 }
 
-void seen_share(struct seen *seen)
+void listing_sum_share(struct listing_sum *seen)
 {
 	g_mutex_lock(&seen->lock);
 	seen->shared = true;
 	g_mutex_unlock(&seen->lock);
 }
 
-void seen_reset(struct seen *seen)
+void listing_sum_reset(struct listing_sum *seen)
 {
 	g_mutex_lock(&seen->lock);
 	seen->now = nothing_yet;
@@ -332,7 +334,7 @@ void seen_reset(struct seen *seen)
 }
 
 /* Before the first change. */
-static void forget(struct seen *seen, int dir_fd)
+static void forget(struct listing_sum *seen, int dir_fd)
 {
 	if (!seen->changed)
 		fremovexattr(dir_fd, XATTR_LISTED);
@@ -342,7 +344,7 @@ static void forget(struct seen *seen, int dir_fd)
 /* ---- passing over ---- */
 
 /* Whether the page alone is what was listed before. */
-static bool is_all(const struct seen *seen, const struct backend_batch *batch)
+static bool is_all(const struct listing_sum *seen, const struct backend_batch *batch)
 {
 	uint64_t sum = 0;
 
@@ -352,16 +354,16 @@ static bool is_all(const struct seen *seen, const struct backend_batch *batch)
 
 		if (!e->has_attr)
 			return false;
-		sum += sum_of(e, seen_hash(e->name));
+		sum += sum_of(e, listing_sum_hash(e->name));
 	}
 	return sum == seen->before.sum && batch->entries->len == seen->before.entries;
 }
 
 /* Lock held.  all: without a look at what was listed.  No more than there were are passed over: a
  * listing that repeats itself has an end. */
-static bool pass(struct seen *seen, int dir_fd, const struct source_entry *e, bool all)
+static bool pass(struct listing_sum *seen, int dir_fd, const struct source_entry *e, bool all)
 {
-	uint64_t name = seen_hash(e->name), sum = sum_of(e, name);
+	uint64_t name = listing_sum_hash(e->name), sum = sum_of(e, name);
 
 	if (!all && !(e->has_attr && seen->passed < seen->before.entries &&
 		      listed_has(seen->was.entries, sum))) {
@@ -376,7 +378,7 @@ static bool pass(struct seen *seen, int dir_fd, const struct source_entry *e, bo
 	return true;
 }
 
-void seen_pass(struct seen *seen, int dir_fd, struct backend_batch *batch, bool last)
+void listing_sum_pass(struct listing_sum *seen, int dir_fd, struct backend_batch *batch, bool last)
 {
 	guint left = 0;
 	bool all;
@@ -401,7 +403,7 @@ void seen_pass(struct seen *seen, int dir_fd, struct backend_batch *batch, bool 
 	g_mutex_unlock(&seen->lock);
 }
 
-bool seen_unchanged(struct seen *seen, int dir_fd)
+bool listing_sum_unchanged(struct listing_sum *seen, int dir_fd)
 {
 	bool unchanged = seen->before.version && !seen->changed && !seen->unknown &&
 			 seen->now.sum == seen->before.sum &&
@@ -414,7 +416,7 @@ bool seen_unchanged(struct seen *seen, int dir_fd)
 	return unchanged;
 }
 
-guint64 seen_files(const struct seen *seen)
+guint64 listing_sum_files(const struct listing_sum *seen)
 {
 	return seen->files;
 }
@@ -430,7 +432,7 @@ static bool is_unfinished(int dir_fd, const char *name)
 }
 
 /* A file with more names stays. */
-void seen_uncount(struct retriever *retriever, int dir_fd, const char *name)
+void listing_sum_uncount(struct retriever *retriever, int dir_fd, const char *name)
 {
 	struct stat st;
 	bool whole;
@@ -465,8 +467,8 @@ static gint64 count_names(struct retriever *retriever, const GPtrArray *names, g
 	return all;
 }
 
-int seen_sweep(struct retriever *retriever, struct seen *seen, const GPtrArray *unlisted,
-	       int dir_fd, const char *path)
+int listing_sum_sweep(struct retriever *retriever, struct listing_sum *seen,
+		      const GPtrArray *unlisted, int dir_fd, const char *path)
 {
 	gint64 n = count_names(retriever, unlisted, 0, dir_fd);
 	int ret = n < 0 ? (int)n : prior_check(retriever, n);
@@ -475,7 +477,7 @@ int seen_sweep(struct retriever *retriever, struct seen *seen, const GPtrArray *
 	if (ret)
 		return ret;
 	while (i < unlisted->len && !ret) {
-		seen_uncount(retriever, dir_fd, unlisted->pdata[i]);
+		listing_sum_uncount(retriever, dir_fd, unlisted->pdata[i]);
 		ret = aside_put_left(retriever, dir_fd, dir_fd, unlisted->pdata[i], path);
 		i += !ret;
 	}

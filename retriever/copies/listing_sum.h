@@ -27,58 +27,58 @@
 
 #include "retriever/objects/retriever.h"
 
-struct seen;
+struct listing_sum;
 
 /* Of a name. */
-uint64_t seen_hash(const char *name);
+uint64_t listing_sum_hash(const char *name);
 /* So that sums of such numbers are no more alike than the numbers. */
-uint64_t seen_mix(uint64_t number);
+uint64_t listing_sum_mix(uint64_t number);
 
-struct seen *seen_new(struct retriever *retriever, int dir_fd);
-void seen_free(struct seen *seen);
+struct listing_sum *listing_sum_new(struct retriever *retriever, int dir_fd);
+void listing_sum_free(struct listing_sum *seen);
 /* Whether this listing is only summed up: then nothing but directories is to be compared. */
-bool seen_sums_up(const struct seen *seen);
+bool listing_sum_sums_up(const struct listing_sum *seen);
 /*
  * Before a page is made: takes out what is as it was, and counts it.  last: the listing is over.
  * Blocks for the disk.  Any thread, one page after the other.
  */
-void seen_pass(struct seen *seen, int dir_fd, struct backend_batch *batch, bool last);
+void listing_sum_pass(struct listing_sum *seen, int dir_fd, struct backend_batch *batch, bool last);
 /* Of a page, what is made.  Any thread. */
-void seen_add(struct seen *seen, const struct backend_batch *batch);
+void listing_sum_add(struct listing_sum *seen, const struct backend_batch *batch);
 /* There is another listing of the directory at the same time: what this one passes over, that one
  * may find changed.  So all files are looked at for data afterwards.  Any thread. */
-void seen_share(struct seen *seen);
+void listing_sum_share(struct listing_sum *seen);
 /* The listing begins anew. */
-void seen_reset(struct seen *seen);
+void listing_sum_reset(struct listing_sum *seen);
 /* At the end of a listing: whether all is as it was, and nothing need be swept.  If not, one that
  * was summed up is to be listed again, entry by entry. */
-bool seen_unchanged(struct seen *seen, int dir_fd);
+bool listing_sum_unchanged(struct listing_sum *seen, int dir_fd);
 /* Entries that nobody has compared: neither directories nor what has several names. */
-guint64 seen_files(const struct seen *seen);
+guint64 listing_sum_files(const struct listing_sum *seen);
 
 /*
  * All names of the directory are brought up to date: the unlisted ones go aside, and the sum is
  * kept.  path: below the source's root.  0 or -errno; -ENOTEMPTY as of prior_check().  Blocks for
  * the disk.
  */
-int seen_sweep(struct retriever *retriever, struct seen *seen, const GPtrArray *unlisted,
-	       int dir_fd, const char *path);
+int listing_sum_sweep(struct retriever *retriever, struct listing_sum *seen,
+		      const GPtrArray *unlisted, int dir_fd, const char *path);
 
 /*
  * The directory and all in it are whole: where no file in it has several names, none of them need
  * be looked at before it is listed otherwise.  What cannot be stored is only looked at once more.
  */
-void seen_set_whole(int dir_fd);
+void listing_sum_set_whole(int dir_fd);
 /* Of how many entries that was said of the directory; negative: of none. */
-gint64 seen_whole(int dir_fd);
+gint64 listing_sum_whole(int dir_fd);
 /*
  * Which files of a directory of a copy, all of whose names are here, may not be whole, for
- * seen_may_lack(): NULL: any.  g_array_unref().  Blocks for the disk.
+ * listing_sum_may_lack(): NULL: any.  g_array_unref().  Blocks for the disk.
  */
-GArray *seen_not_whole(const struct retriever *retriever, int dir_fd);
-bool seen_may_lack(const GArray *not_whole, const char *name);
+GArray *listing_sum_not_whole(const struct retriever *retriever, int dir_fd);
+bool listing_sum_may_lack(const GArray *not_whole, const char *name);
 
 /* Takes what goes out of the counts, as well as one look can. */
-void seen_uncount(struct retriever *retriever, int dir_fd, const char *name);
+void listing_sum_uncount(struct retriever *retriever, int dir_fd, const char *name);
 
 #endif

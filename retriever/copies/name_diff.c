@@ -12,7 +12,7 @@ uint64_t name_diff_part(bool root, const char *name, uint64_t inode)
 {
 	if (root && !strcmp(name, MIGRATE_LOST_FOUND))
 		return 0;
-	return seen_mix(seen_hash(name) + seen_mix(inode));
+	return listing_sum_mix(listing_sum_hash(name) + listing_sum_mix(inode));
 }
 
 void name_diff_sort(GArray *hashes, const GArray *without)
@@ -78,7 +78,7 @@ struct look {
 static void look_at(void *arg, const struct dirent *e)
 {
 	const struct look *look = arg;
-	uint64_t hash = seen_hash(e->d_name);
+	uint64_t hash = listing_sum_hash(e->d_name);
 
 	if (listed_has(look->listed, hash))
 		g_array_append_val(look->here, hash);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The names in a directory here beside those that the old server lists (I13).  Names are compared
- * byte by byte, by hashes of 64 bits (seen_hash()), and no object is opened.  Two names of one hash
- * leave a difference unseen.
+ * byte by byte, by hashes of 64 bits (listing_sum_hash()), and no object is opened.  Two names of
+ * one hash leave a difference unseen.
  */
 #ifndef RETRIEVER_COPIES_NAME_DIFF_H
 #define RETRIEVER_COPIES_NAME_DIFF_H

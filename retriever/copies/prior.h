@@ -12,7 +12,7 @@
  * Where a stub is made all the same, what the prior copy has of that name has had its use: an older
  * version goes, one that is newer or something else goes aside (aside.h).  When a directory's last
  * name is made, what is left of its prior one was not listed, and goes aside too.  A
- * directory is made anew, unless all in it is the same (taking_directory.h); a prior one goes when
+ * directory is made anew, unless all in it is the same (take_directory.h); a prior one goes when
  * it is empty.
  */
 #ifndef RETRIEVER_COPIES_PRIOR_H

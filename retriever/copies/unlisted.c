@@ -110,7 +110,7 @@ static int take_away(struct retriever *retriever, int dir_fd, const char *name, 
 
 	if (has_others(dir_fd, name))
 		return unlinkat(dir_fd, name, 0) < 0 && errno != ENOENT ? -errno : 0;
-	seen_uncount(retriever, dir_fd, name);
+	listing_sum_uncount(retriever, dir_fd, name);
 	ret = aside_put_left(retriever, dir_fd, dir_fd, name, path);
 	if (ret)
 		COUNT_SET(retriever, exact, 0);

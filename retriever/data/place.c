@@ -124,7 +124,7 @@ static int hold_chain(struct retriever *retriever, const GArray *chain, GArray *
 
 		if (fd < 0)
 			return fd == -ESTALE ? -EAGAIN : fd;
-		hold = migrate_hold(fd, MIGRATE_HOLD_SHARED, NULL);
+		hold = migrate_lock_directory(fd, MIGRATE_HOLD_SHARED, NULL);
 		close(fd);
 		if (hold < 0)
 			return hold;

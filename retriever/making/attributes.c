@@ -13,7 +13,7 @@
 #include "common/migrate.h"
 #include "lib/acl/nfs4_nt.h"
 #include "lib/acl/nfs4_posix.h"
-#include "lib/acl/windows.h"
+#include "lib/acl/smb_descriptor.h"
 #include "lib/config/config_ids.h"
 #include "lib/config/owners.h"
 #include "lib/report/left_out.h"
@@ -647,7 +647,7 @@ static struct windows *translate(const struct volume_config *config, const struc
 
 	if (!xattrs || !xattrs->windows)
 		return NULL;
-	return windows_new(xattrs->windows, S_ISDIR(attr->mode), &map);
+	return smb_descriptor_new(xattrs->windows, S_ISDIR(attr->mode), &map);
 }
 
 /* ---- all of it ---- */
@@ -669,7 +669,7 @@ static int set_what_it_has(const struct volume_config *config, struct place *at,
 		ret = set_nfs4(config, at, attr, xattrs->nfs4_acl, perms, carried);
 	if (!ret && xattrs)
 		ret = set_all(config, at, xattrs, perms, carried);
-	windows_free(windows);
+	smb_descriptor_free(windows);
 	return ret;
 }
 

@@ -11,7 +11,7 @@
 #include "retriever/copies/copied.h"
 #include "retriever/copies/prior.h"
 #include "retriever/making/take.h"
-#include "retriever/making/taking_directory.h"
+#include "retriever/making/take_directory.h"
 #include "retriever/objects/links.h"
 #include "retriever/objects/old_handles.h"
 #include "retriever/objects/sparse.h"
@@ -300,11 +300,11 @@ static int create_staged(struct making *m)
 static int create_one(struct making *m)
 {
 	if (m->parent->prior_fd >= 0) {
-		int ret = m->parent->listing ? taking_directory(m) : TAKING_NOTHING;
+		int ret = m->parent->listing ? take_directory(m) : TAKE_NOTHING;
 
-		if (ret == TAKING_NOTHING)
-			ret = taking_prior(m);
-		if (ret != TAKING_NOTHING)
+		if (ret == TAKE_NOTHING)
+			ret = take_prior(m);
+		if (ret != TAKE_NOTHING)
 			return ret;
 	}
 	if (making_must_ask(m))

@@ -28,7 +28,7 @@ static int put_away(struct making *m, const struct stat *st)
 
 	if (ret)
 		return ret;
-	seen_uncount(retriever, m->dir_fd, m->as);
+	listing_sum_uncount(retriever, m->dir_fd, m->as);
 	if (newer || S_ISDIR(st->st_mode))
 		ret = aside_put(retriever, m->dir_fd, m->as, m->parent->path, m->entry->name);
 	else if (unlinkat(m->dir_fd, m->as, 0) < 0)

@@ -38,14 +38,14 @@ static int set_prior_attributes(struct making *m, int fd)
 	return ret;
 }
 
-void taking_count(const struct making *m)
+void take_count(const struct making *m)
 {
 	making_count(m);
 	COUNT_ADD(m->retriever, same, 1);
 	COUNT_ADD(m->retriever, made, -1);
 }
 
-void taking_count_data(const struct making *m)
+void take_count_data(const struct making *m)
 {
 	COUNT_ADD(m->retriever, files_whole, 1);
 	COUNT_ADD(m->retriever, bytes_whole, m->entry->attr.size);
@@ -56,11 +56,11 @@ static void count_taken(struct making *m, int found)
 	struct retriever *retriever = m->retriever;
 	bool data = S_ISREG(m->entry->attr.mode) && m->entry->attr.size;
 
-	taking_count(m);
+	take_count(m);
 	m->here = found != COPIED_UNFINISHED &&
 		  !(data && found == COPIED_ALIKE && retriever->prior->content);
 	if (m->here && data)
-		taking_count_data(m);
+		take_count_data(m);
 }
 
 /* It is made anew. */
@@ -69,7 +69,7 @@ static int settle(const struct making *m)
 	int ret = prior_settle(m->retriever, m->parent->prior_fd, m->parent->path, m->entry,
 			       m->dir_fd, m->as);
 
-	return ret ? ret : TAKING_NOTHING;
+	return ret ? ret : TAKE_NOTHING;
 }
 
 /* One of several names goes by way of links/, where anything may be moved. */
@@ -94,7 +94,7 @@ static int take(struct making *m, int found, int fd)
 	if (found != COPIED_NOTHING && found < COPIED_ALIKE && !making_must_ask(m))
 		return settle(m);
 	if (found < COPIED_ALIKE)
-		return TAKING_NOTHING;
+		return TAKE_NOTHING;
 	if (found == COPIED_ALIKE && making_lacks_attributes(m))
 		return STUB_ASK_BARE;
 	ret = found == COPIED_ALIKE ? set_prior_attributes(m, fd) : 0;
@@ -115,7 +115,7 @@ static int take(struct making *m, int found, int fd)
 	return ret == -EEXIST ? STUB_THERE : ret;
 }
 
-int taking_prior(struct making *m)
+int take_prior(struct making *m)
 {
 	GMutex *lock = prior_lock(m->retriever->prior, m->as);
 	int ret = STUB_THERE, found, fd = -1;

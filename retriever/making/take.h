@@ -5,13 +5,13 @@
 
 #include "retriever/making/making.h"
 
-enum { TAKING_NOTHING = STUB_ASK_BARE + 1 };
+enum { TAKE_NOTHING = STUB_ASK_BARE + 1 };
 
-/* 0, STUB_THERE, STUB_ASK_BARE or -errno; TAKING_NOTHING: it has to be made. */
-int taking_prior(struct making *m);
+/* 0, STUB_THERE, STUB_ASK_BARE or -errno; TAKE_NOTHING: it has to be made. */
+int take_prior(struct making *m);
 
 /* Counts a file that was taken, and its data. */
-void taking_count(const struct making *m);
-void taking_count_data(const struct making *m);
+void take_count(const struct making *m);
+void take_count_data(const struct making *m);
 
 #endif

@@ -24,7 +24,7 @@ struct bulk {
 	void *arg;
 	DIR *dir;	      /* who scans has these two */
 	struct sorted *files; /* by fileid: the old server may be one of disks */
-	GArray *not_whole;    /* seen_not_whole() */
+	GArray *not_whole;    /* listing_sum_not_whole() */
 	GMutex lock;
 	unsigned inflight;
 	int status;    /* of the fill */
@@ -117,7 +117,7 @@ static bool is_file(struct bulk *bulk, const struct dirent *e)
 	struct stat st;
 
 	if (e->d_type != DT_UNKNOWN)
-		return e->d_type == DT_REG && seen_may_lack(bulk->not_whole, e->d_name);
+		return e->d_type == DT_REG && listing_sum_may_lack(bulk->not_whole, e->d_name);
 	return fstatat(dirfd(bulk->dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 	       S_ISREG(st.st_mode);
 }
@@ -209,7 +209,7 @@ static bool is_brought(struct bulk *bulk)
 
 	if (brought_take(directory))
 		return true;
-	bulk->not_whole = seen_not_whole(directory->retriever, directory->fd);
+	bulk->not_whole = listing_sum_not_whole(directory->retriever, directory->fd);
 	return bulk->not_whole && !bulk->not_whole->len;
 }
 

@@ -132,7 +132,7 @@ const char *name_not_made(int status)
 
 void failed_names_leave_out(struct failed_names *failed, const char *name)
 {
-	uint64_t hash = seen_hash(name);
+	uint64_t hash = listing_sum_hash(name);
 
 	g_mutex_lock(&failed->lock);
 	g_array_append_val(failed->left_out, hash);

@@ -44,12 +44,12 @@ struct failed_names {
 	struct errors *errors;
 	int dir_fd;
 	GMutex lock;
-	int status;		   /* of the first that counts, -errno; 0: none */
-	guint refused;		   /* that are listed */
-	guint64 more;		   /* that are not */
-	GHashTable *gone;	   /* names that were listed and not found */
-	GArray *left_out;	   /* seen_hash() of names that need not be here all the same */
-	bool again;		   /* it is the second listing */
+	int status;	  /* of the first that counts, -errno; 0: none */
+	guint refused;	  /* that are listed */
+	guint64 more;	  /* that are not */
+	GHashTable *gone; /* names that were listed and not found */
+	GArray *left_out; /* listing_sum_hash() of names that need not be here all the same */
+	bool again;	  /* it is the second listing */
 	struct given_up *given_up; /* referenced; NULL: nothing is given up */
 };
 

@@ -142,7 +142,7 @@ static void conclude(struct run *run)
 				g_steal_pointer(&run->failed_names.left_out);
 		}
 		directory_of(object)->seen = g_steal_pointer(&run->seen);
-		directory_of(object)->free_seen = seen_free;
+		directory_of(object)->free_seen = listing_sum_free;
 		directory_of(object)->same = run->same;
 		brought_note(object, !run->lacking);
 		directory_set_complete(object, directory_fill_again);
@@ -184,13 +184,13 @@ static bool must_compare(struct run *run)
 
 	if (run->status || !run->seen)
 		return false;
-	summed = seen_sums_up(run->seen);
-	unchanged = seen_unchanged(run->seen, run->object->fd);
+	summed = listing_sum_sums_up(run->seen);
+	unchanged = listing_sum_unchanged(run->seen, run->object->fd);
 	if (summed && !unchanged)
 		return true;
-	g_atomic_int_add(&run->same, (gint)seen_files(run->seen));
+	g_atomic_int_add(&run->same, (gint)listing_sum_files(run->seen));
 	if (unchanged)
-		g_clear_pointer(&run->seen, seen_free);
+		g_clear_pointer(&run->seen, listing_sum_free);
 	return false;
 }
 
@@ -417,7 +417,7 @@ static void note_names(struct run *run, const struct backend_batch *batch)
 	for (guint i = 0; i < batch->entries->len; i++) {
 		const struct source_entry *entry =
 			&g_array_index(batch->entries, struct source_entry, i);
-		uint64_t hash = seen_hash(entry->name);
+		uint64_t hash = listing_sum_hash(entry->name);
 
 		if (!directory_reserves(run->path, entry->name) &&
 		    !(entry->has_attr &&
@@ -446,7 +446,7 @@ static void page_listed(struct backend_request *req)
 	batch = g_steal_pointer(&req->batch);
 	run->listed = eof;
 	if (run->seen && !run->names_only)
-		seen_pass(run->seen, run->object->fd, batch, eof);
+		listing_sum_pass(run->seen, run->object->fd, batch, eof);
 	if (run->order && !(eof && !keeps_something(run))) {
 		keep_page(run, batch);
 		return;
@@ -532,7 +532,7 @@ static void list_anew(struct run *run)
 	run->there_max = THERE_SPARE;
 	g_array_set_size(run->names_listed, 0);
 	if (run->seen)
-		seen_reset(run->seen);
+		listing_sum_reset(run->seen);
 	list_next(run);
 }
 
@@ -590,7 +590,7 @@ static void fill(struct object *object, enum backend_priority priority, bool sma
 	}
 	if (given_up)
 		run->failed_names.given_up = given_up_ref(given_up);
-	if (run && priority == BACKEND_BACKGROUND && !(run->seen && seen_sums_up(run->seen)))
+	if (run && priority == BACKEND_BACKGROUND && !(run->seen && listing_sum_sums_up(run->seen)))
 		run->order = sorted_new(object->retriever);
 	waiters_add(object, 0, 0, priority == BACKEND_BACKGROUND, done, arg);
 	g_mutex_unlock(&object->lock);

@@ -36,7 +36,7 @@
 #include "retriever/making/attributes.h"
 #include "retriever/making/dummy.h"
 #include "retriever/making/make.h"
-#include "retriever/making/taking_directory.h"
+#include "retriever/making/take_directory.h"
 #include "retriever/names/fill_state.h"
 #include "retriever/objects/jobs.h"
 #include "retriever/objects/old_handles.h"
@@ -215,7 +215,7 @@ bool directory_is_in_itself(const struct object *directory, const char *path,
 static const char *there(struct run *run, const struct source_entry *entry)
 {
 	/* as it is written nothing here has it */
-	if (run->not_here && listed_has(run->not_here, seen_hash(entry->name)))
+	if (run->not_here && listed_has(run->not_here, listing_sum_hash(entry->name)))
 		return NAME_TAKEN;
 	return run->names_only ? NULL : directory_why_other(run->object, entry);
 }
@@ -568,7 +568,7 @@ static bool may_be_taken(const struct run *run, const struct stub_parent *parent
 			 const struct source_entry *entry)
 {
 	return run->priority == BACKEND_BACKGROUND && !run->names_only &&
-	       taking_may_take(run->object->retriever, parent, entry);
+	       take_may(run->object->retriever, parent, entry);
 }
 
 static void list_next_directory(struct page *page)
@@ -592,7 +592,7 @@ static void list_next_directory(struct page *page)
 /* Of a listing that is summed up: what has several names may lack one in another directory. */
 static bool is_only_summed(const struct run *run, const struct source_entry *entry)
 {
-	return run->seen && seen_sums_up(run->seen) &&
+	return run->seen && listing_sum_sums_up(run->seen) &&
 	       !(entry->has_attr && (S_ISDIR(entry->attr.mode) || entry->attr.nlink > 1));
 }
 
@@ -656,7 +656,7 @@ static void make_page(struct page *page, struct stub_parent *parent)
 	GArray *entries = page->batch->entries;
 
 	if (run->seen)
-		seen_add(run->seen, page->batch);
+		listing_sum_add(run->seen, page->batch);
 	parent->small = page->small = small_now(run);
 	for (guint i = 0; i < entries->len && !directory_names_fixed(run->object) &&
 			  g_atomic_int_get(&run->full) <= DIRECTORY_FULL_MAX;

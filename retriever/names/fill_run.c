@@ -15,7 +15,7 @@ static void share_seen(GSList *runs)
 {
 	for (GSList *l = runs; runs->next && l; l = l->next)
 		if (((struct run *)l->data)->seen)
-			seen_share(((struct run *)l->data)->seen);
+			listing_sum_share(((struct run *)l->data)->seen);
 }
 
 struct run *directory_run_new(struct object *object, enum backend_priority priority,
@@ -37,7 +37,7 @@ struct run *directory_run_new(struct object *object, enum backend_priority prior
 				? prior_directory(object->retriever->prior, run->path)
 				: -1;
 	if (object->retriever->copying)
-		run->seen = seen_new(object->retriever, object->fd);
+		run->seen = listing_sum_new(object->retriever, object->fd);
 	run->names_listed = listed_array();
 	run->fileid = object->record.fileid;
 	failed_names_init(&run->failed_names, object->retriever->errors, object->fd);
@@ -55,7 +55,7 @@ void directory_run_free(struct run *run)
 {
 	source_object_clear(&run->source);
 	failed_names_clear(&run->failed_names);
-	seen_free(run->seen);
+	listing_sum_free(run->seen);
 	g_clear_pointer(&run->names_listed, g_array_unref);
 	g_clear_pointer(&run->not_here, g_array_unref);
 	if (run->prior_fd >= 0)

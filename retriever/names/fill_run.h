@@ -23,13 +23,13 @@ struct run {
 	bool small_data;
 	bool named; /* the directory may hold dummies */
 	struct failed_names failed_names;
-	gint there;	      /* names that were here when they were listed; atomic */
-	gint full;	      /* names for which there was no space; atomic */
-	gint same;	      /* names of a copy that were the same; atomic */
-	gint lacking;	      /* files that may lack data, in all listings that make; atomic */
-	int prior_fd;	      /* the directory in the prior copy; negative: none */
-	struct seen *seen;    /* its entries, in a copy; else NULL */
-	GArray *names_listed; /* seen_hash() of each, in this listing */
+	gint there;		  /* names that were here when they were listed; atomic */
+	gint full;		  /* names for which there was no space; atomic */
+	gint same;		  /* names of a copy that were the same; atomic */
+	gint lacking;		  /* files that may lack data, in all listings that make; atomic */
+	int prior_fd;		  /* the directory in the prior copy; negative: none */
+	struct listing_sum *seen; /* its entries, in a copy; else NULL */
+	GArray *names_listed;	  /* listing_sum_hash() of each, in this listing */
 	GArray *not_here;  /* names that were listed before, and were not here then; NULL: none */
 	GMutex work_lock;  /* a leaf */
 	GQueue work;	   /* of fill_page.c */

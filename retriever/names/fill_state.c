@@ -150,7 +150,7 @@ static int compare_names(struct object *object, const char *path)
 {
 	struct retriever *retriever = object->retriever;
 	struct directory *directory = directory_of(object);
-	struct seen *seen = g_steal_pointer(&directory->seen);
+	struct listing_sum *seen = g_steal_pointer(&directory->seen);
 	g_autoptr(GArray) listed = g_steal_pointer(&directory->listed);
 	g_autoptr(GArray) left_out = g_steal_pointer(&directory->left_out);
 	struct name_diff diff = {0};
@@ -165,12 +165,12 @@ static int compare_names(struct object *object, const char *path)
 		g_mutex_unlock(&object->lock);
 		ret = -ENOTUNIQ;
 	} else if (!ret && seen && listed) { /* else nobody knows what is unlisted */
-		ret = seen_sweep(retriever, seen, diff.unlisted, object->fd, path);
+		ret = listing_sum_sweep(retriever, seen, diff.unlisted, object->fd, path);
 	} else if (!ret && listed) {
 		ret = take_back(retriever, diff.unlisted, object->fd, path);
 	}
 	name_diff_clear(&diff);
-	seen_free(seen);
+	listing_sum_free(seen);
 	return ret;
 }
 

@@ -51,7 +51,7 @@ static enum left look_at(struct finish *finish, const struct dirent *e)
 					  O_RDONLY | O_NOATIME | O_NONBLOCK);
 
 	if (fd == -EXDEV) {
-		g_autofree char *name = refused_text(e->d_name, strlen(e->d_name));
+		g_autofree char *name = text_name(e->d_name, strlen(e->d_name));
 		g_autofree char *reason = g_strdup_printf(
 			"something is mounted over %s in it here, and nobody can see what is "
 			"below that: unmount it, then retry",
@@ -97,7 +97,7 @@ static bool concerns(int dir_fd, const struct dirent *e, const GArray *not_whole
 		type = fstatat(dir_fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0
 			       ? DT_DIR
 			       : IFTODT(st.st_mode);
-	return type == DT_DIR || (type == DT_REG && seen_may_lack(not_whole, e->d_name));
+	return type == DT_DIR || (type == DT_REG && listing_sum_may_lack(not_whole, e->d_name));
 }
 
 /* Whether its names are not those that it got, though nobody changed any: its mtime is as it was
@@ -152,7 +152,7 @@ static enum left scan(struct finish *finish)
 {
 	struct object *directory = finish->directory;
 	bool root = migrate_binding_equal(&directory->key, &directory->retriever->root_key);
-	g_autoptr(GArray) not_whole = seen_not_whole(directory->retriever, directory->fd);
+	g_autoptr(GArray) not_whole = listing_sum_not_whole(directory->retriever, directory->fd);
 	DIR *dir = retriever_list(directory->fd, ".");
 	enum left left = NOTHING;
 	struct dirent *e;
@@ -197,11 +197,11 @@ static int drop(struct object *directory)
 	ret = root ? private_set_attached(retriever) : 0;
 	if (ret)
 		return ret;
-	held = migrate_hold(directory->fd, MIGRATE_HOLD_ALONE, NULL);
+	held = migrate_lock_directory(directory->fd, MIGRATE_HOLD_ALONE, NULL);
 	if (held < 0)
 		return -EAGAIN;
 	if (retriever->copying)
-		seen_set_whole(directory->fd);
+		listing_sum_set_whole(directory->fd);
 	counted = recount_begin(retriever, directory->fd, "", RECOUNT_WHOLE);
 	ret = migrate_record_drop(directory->fd);
 	if (!ret)
@@ -250,7 +250,7 @@ static bool is_held(struct object *directory)
 	int held;
 
 	g_mutex_lock(&directory->lock); /* reload() may be opening it */
-	held = migrate_hold(directory->fd, MIGRATE_HOLD_ALONE, NULL);
+	held = migrate_lock_directory(directory->fd, MIGRATE_HOLD_ALONE, NULL);
 	g_mutex_unlock(&directory->lock);
 	if (held >= 0)
 		close(held);

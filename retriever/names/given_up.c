@@ -266,7 +266,7 @@ int given_up_put_aside(struct given_up *given_up, struct retriever *retriever, i
 	int ret = dir ? 0 : -errno;
 
 	while (!ret && (errno = 0, e = readdir(dir))) {
-		g_autofree char *refused = refused_text(e->d_name, strlen(e->d_name));
+		g_autofree char *refused = text_name(e->d_name, strlen(e->d_name));
 
 		if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..") &&
 		    (is_left_out(given_up, at, e->d_name) || is_left_out(given_up, at, refused) ||

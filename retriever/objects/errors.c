@@ -105,7 +105,7 @@ void errors_add_fd(struct errors *errors, int fd, int status, const char *reason
 {
 	g_autofree char *raw = retriever_fd_path(fd);
 
-	add(errors, fd, NULL, refused_utf8(raw), status, reason);
+	add(errors, fd, NULL, text_utf8(raw), status, reason);
 }
 
 void errors_add_name(struct errors *errors, int dir_fd, const char *name, int status,
@@ -114,7 +114,7 @@ void errors_add_name(struct errors *errors, int dir_fd, const char *name, int st
 	g_autofree char *dir = retriever_fd_path(dir_fd);
 	g_autofree char *raw = g_strconcat(dir, "/", name, NULL);
 
-	add(errors, dir_fd, name, refused_utf8(raw), status, reason);
+	add(errors, dir_fd, name, text_utf8(raw), status, reason);
 }
 
 /* Not as long as what is shown may be. */
@@ -129,7 +129,7 @@ void errors_add_refused(struct errors *errors, int dir_fd, const char *shown, in
 			const char *reason)
 {
 	g_autofree char *raw = retriever_fd_path(dir_fd);
-	g_autofree char *dir = refused_utf8(raw);
+	g_autofree char *dir = text_utf8(raw);
 	g_autofree char *key = errors_refused_name(shown);
 
 	add(errors, dir_fd, key, g_strconcat(dir, "/", shown, NULL), status, reason);

@@ -118,7 +118,7 @@ int error_entry_parse(const char *line, struct error_entry *entry)
 
 static bool is_below(const char *path, const char *directory)
 {
-	g_autofree char *line = refused_line(path);
+	g_autofree char *line = text_line(path);
 	size_t len = strlen(directory);
 
 	while (len && directory[len - 1] == '/')
@@ -139,7 +139,7 @@ bool errors_filter_take(struct errors_filter *filter, const char *line)
 
 static bool is_reason(const char *reason, const struct errors_filter *filter)
 {
-	g_autofree char *shown = filter->whole ? refused_line(reason) : NULL;
+	g_autofree char *shown = filter->whole ? text_line(reason) : NULL;
 
 	return filter->whole ? !strcmp(reason, filter->reason) || !strcmp(shown, filter->reason)
 			     : strstr(reason, filter->reason) != NULL;

@@ -41,8 +41,8 @@ int error_entry_parse(const char *line, struct error_entry *entry);
 
 struct errors_filter {
 	const char *reason; /* part of it, or NULL */
-	const char *below; /* a path as refused_line() shows it: it and what is below it, or NULL */
-	bool whole;	   /* reason is all of it, as it is or as refused_line() shows it */
+	const char *below;  /* a path as text_line() shows it: it and what is below it, or NULL */
+	bool whole;	    /* reason is all of it, as it is or as text_line() shows it */
 };
 
 /* Takes a line of a command: "reason TEXT" or "below PATH", which the filter then points into.

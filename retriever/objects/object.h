@@ -88,13 +88,13 @@ enum names_state { NAMES_OPEN, NAMES_COMPLETE, NAMES_COMPLETING };
 struct directory {
 	struct object base;
 	enum names_state names;
-	GSList *runs;	   /* fills under way (directory.c) */
-	struct seen *seen; /* the listing of a copy that is complete, else NULL */
-	void (*free_seen)(struct seen *seen);
-	GArray *listed;	   /* the names that were listed, for name_diff_make(); NULL: not known */
-	GArray *left_out;  /* of these the ones that need not be here */
-	GArray *not_here;  /* of these the ones that were not here in the end; NULL: none */
-	unsigned lacked;   /* counts the times that there were some */
+	GSList *runs;		  /* fills under way (directory.c) */
+	struct listing_sum *seen; /* the listing of a copy that is complete, else NULL */
+	void (*free_seen)(struct listing_sum *seen);
+	GArray *listed;	  /* the names that were listed, for name_diff_make(); NULL: not known */
+	GArray *left_out; /* of these the ones that need not be here */
+	GArray *not_here; /* of these the ones that were not here in the end; NULL: none */
+	unsigned lacked;  /* counts the times that there were some */
 	void (*list_again)(struct object *directory); /* names what is not here */
 	gint same;				      /* how many of them were the same as before */
 	unsigned filled;			      /* counts the times that it became filled */

@@ -124,7 +124,8 @@ static int lock_root(struct retriever *retriever)
 
 	clock_gettime(CLOCK_MONOTONIC, &deadline);
 	deadline.tv_sec += ROOT_HOLD_S;
-	retriever->root_hold = migrate_hold(retriever->root_fd, MIGRATE_HOLD_ALONE, &deadline);
+	retriever->root_hold =
+		migrate_lock_directory(retriever->root_fd, MIGRATE_HOLD_ALONE, &deadline);
 	return retriever->root_hold < 0 ? -EBUSY : private_open(retriever, false);
 }
 

@@ -29,8 +29,8 @@
 #include "retriever/objects/counters.h"
 #include "retriever/objects/spelling.h"
 
-/* What commands have set, where it is not the configuration's (orders.h). */
-struct orders {
+/* What commands have set, where it is not the configuration's (limits_set.h). */
+struct limits_set {
 	bool throttled, paused;
 	uint64_t bandwidth; /* bytes a second, 0: no limit; if throttled */
 };
@@ -83,7 +83,7 @@ struct retriever {
 	char *saved_counters; /* what it holds; save_lock */
 	char *saved_orders;   /* likewise of .migrate/orders; NULL: there is none */
 	GMutex orders_lock;   /* a leaf but for the gate's, below save_lock */
-	struct orders orders;
+	struct limits_set orders;
 	const struct calendar_rule *rule, *server_rule; /* in force; main thread */
 	time_t rule_until, rule_looked; /* when rule ends, or 0; when that was looked up */
 	struct cap *cap;		/* of [server HOST], or NULL */

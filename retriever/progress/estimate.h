@@ -30,7 +30,7 @@ double estimate_bandwidth(const struct estimate *estimate);
 double estimate_requests(const struct estimate *estimate);
 
 struct estimate_time {
-	int64_t seconds, low, high; /* of work; as clocks go, after limited_stretch() */
+	int64_t seconds, low, high; /* of work; as clocks go, after limits_finish_time() */
 	const char *reason;	    /* why it cannot be told, else NULL; static */
 };
 

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "lib/config/limited.h"
+#include "lib/config/limits.h"
 #include "lib/report/losses.h"
 #include "lib/source/cap.h"
 #include "lib/source/gate.h"
@@ -13,7 +13,7 @@
 #include "retriever/progress/away.h"
 #include "retriever/progress/estimate.h"
 #include "retriever/progress/history.h"
-#include "retriever/progress/orders.h"
+#include "retriever/progress/limits_set.h"
 #include "retriever/progress/saved_counters.h"
 
 #define SAMPLES 10
@@ -48,7 +48,7 @@ static void save(void *arg)
 
 	counters_save(rates->retriever, false);
 	history_save(rates->retriever);
-	orders_save(rates->retriever);
+	limits_set_save(rates->retriever);
 	errors_save(rates->retriever->errors);
 	report_sync(rates->retriever->report);
 	old_handles_save(rates->retriever);
@@ -84,7 +84,7 @@ static gboolean tick(gpointer arg)
 	rates->next = (rates->next + 1) % SAMPLES;
 	rates->n = MIN(rates->n + 1, SAMPLES);
 	history_sample(rates->retriever);
-	orders_tick(rates->retriever);
+	limits_set_tick(rates->retriever);
 	away_tick(rates->retriever);
 	if (g_atomic_int_compare_and_exchange(&rates->saving, 0, 1))
 		jobs_run(rates->retriever->jobs, JOB_FLUSH, save, rates);
@@ -119,15 +119,15 @@ int64_t rates_bytes(struct rates *rates)
 static int64_t stretch(struct rates *rates, int64_t seconds)
 {
 	struct retriever *r = rates->retriever;
-	struct limited limited = {
+	struct limits limited = {
 		.config = r->config,
 		.bandwidth = estimate_bandwidth(rates->estimate),
 		.requests = estimate_requests(rates->estimate),
-		.ordered = orders_get(r).throttled,
+		.ordered = limits_set_get(r).throttled,
 		.sharers = r->cap ? cap_waiting(r->cap) : 1,
 	};
 
-	return llround(limited_stretch(&limited, (double)seconds, time(NULL)));
+	return llround(limits_finish_time(&limited, (double)seconds, time(NULL)));
 }
 
 static const char *why_not(struct retriever *retriever)

@@ -24,7 +24,7 @@
 #include "retriever/objects/object.h"
 #include "retriever/objects/private.h"
 #include "retriever/objects/state.h"
-#include "retriever/progress/orders.h"
+#include "retriever/progress/limits_set.h"
 #include "retriever/progress/rates.h"
 #include "retriever/socket/control_errors.h"
 #include "retriever/socket/control_old.h"
@@ -51,8 +51,8 @@ static void set_bool(GKeyFile *file, const char *group, const char *key, bool va
 static void set_limits(struct retriever *r, GKeyFile *f)
 {
 	time_t until;
-	const struct calendar_rule *rule = orders_rule(r, &until);
-	const struct orders orders = orders_get(r);
+	const struct calendar_rule *rule = limits_set_rule(r, &until);
+	const struct limits_set orders = limits_set_get(r);
 	const struct gate_yielding yielding = gate_yielding(r->gate);
 
 	g_key_file_set_uint64(f, "yield", "target-ms", yielding.target_ms);
@@ -227,7 +227,7 @@ struct aside_page {
 static bool list_aside(void *arg, const char *path, const struct stat *st)
 {
 	struct aside_page *page = arg;
-	g_autofree char *group = NULL, *shown = refused_line(path);
+	g_autofree char *group = NULL, *shown = text_line(path);
 
 	if (page->at++ < page->start)
 		return true;
@@ -434,9 +434,9 @@ static int command_throttle(struct retriever *r, const char *argument, char **te
 	uint64_t bytes;
 
 	if (!g_strcmp0(argument, "default")) {
-		orders_unthrottle(r);
+		limits_set_unthrottle(r);
 	} else if (argument && config_parse_size(argument, &bytes)) {
-		orders_throttle(r, bytes);
+		limits_set_throttle(r, bytes);
 	} else {
 		*text = g_strdup("throttle needs bytes per second, such as 50M, 0 for no limit, or "
 				 "default for what the configuration says");
@@ -447,19 +447,19 @@ static int command_throttle(struct retriever *r, const char *argument, char **te
 
 static int command_pause(struct retriever *r, const char *argument, char **text)
 {
-	orders_pause(r, true);
+	limits_set_pause(r, true);
 	return 0;
 }
 
 static int command_resume(struct retriever *r, const char *argument, char **text)
 {
-	orders_pause(r, false);
+	limits_set_pause(r, false);
 	return 0;
 }
 
 static int run_save(struct retriever *r, const char *argument, char **text)
 {
-	int ret = orders_save(r);
+	int ret = limits_set_save(r);
 
 	if (ret)
 		*text = g_strdup_printf("it is in force, but %s/" MIGRATE_PRIVATE_DIR

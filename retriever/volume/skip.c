@@ -125,7 +125,7 @@ static GHashTable *find_meant(struct skipping *s)
 	for (guint i = 0; i < s->order->paths->len; i++)
 		g_hash_table_replace(by_path, s->order->paths->pdata[i], g_new0(struct meant, 1));
 	for (guint i = 0; errors_get(s->retriever->errors, &i, NULL, &entry); i++) {
-		g_autofree char *line = refused_line(entry.path);
+		g_autofree char *line = text_line(entry.path);
 		struct meant *meant = g_hash_table_lookup(by_path, line);
 
 		if (meant && can_be_meant(&entry, s->order) && ++meant->found == 1) {
@@ -177,7 +177,7 @@ static int take_filtered(struct skipping *s, char **text)
 	struct error_entry entry;
 
 	for (guint i = 0; errors_get(s->retriever->errors, &i, &order->filter, &entry); i++) {
-		g_autofree char *line = refused_line(entry.path);
+		g_autofree char *line = text_line(entry.path);
 
 		if (entry.key.len && (entry.name || order->leave))
 			add_target(s, &entry, line);

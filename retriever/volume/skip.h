@@ -19,7 +19,7 @@
 
 /*
  * The command.  argument: "names PATH", or "all DIRECTORY", and more of them in further lines;
- * paths as they are listed (refused_line()).  Instead of paths the lines "reason TEXT" and "below
+ * paths as they are listed (text_line()).  Instead of paths the lines "reason TEXT" and "below
  * PATH" (errors_entry.h): whatever they let through; the reason is a whole one.  The line "leave":
  * also what the old server refuses, which stays there: names of which it does not tell, the rest of
  * a directory that it does not list, files that it does not let be read (leaving.h).  The line

@@ -24,9 +24,9 @@ static void teardown(void)
 	scratch_remove();
 }
 
-static int hold(enum migrate_hold how)
+static int hold(enum migrate_lock_directory how)
 {
-	int fd = migrate_hold(dir, how, NULL);
+	int fd = migrate_lock_directory(dir, how, NULL);
 
 	ck_assert_int_ge(fd, 0);
 	return fd;
@@ -36,9 +36,9 @@ START_TEST(is_shared)
 {
 	int a = hold(MIGRATE_HOLD_SHARED), b = hold(MIGRATE_HOLD_SHARED);
 
-	ck_assert_int_eq(migrate_hold(dir, MIGRATE_HOLD_ALONE, NULL), -EAGAIN);
+	ck_assert_int_eq(migrate_lock_directory(dir, MIGRATE_HOLD_ALONE, NULL), -EAGAIN);
 	close(a);
-	ck_assert_int_eq(migrate_hold(dir, MIGRATE_HOLD_ALONE, NULL), -EAGAIN);
+	ck_assert_int_eq(migrate_lock_directory(dir, MIGRATE_HOLD_ALONE, NULL), -EAGAIN);
 	close(b);
 	close(hold(MIGRATE_HOLD_ALONE));
 }
@@ -48,8 +48,8 @@ START_TEST(is_alone)
 {
 	int a = hold(MIGRATE_HOLD_ALONE);
 
-	ck_assert_int_eq(migrate_hold(dir, MIGRATE_HOLD_ALONE, NULL), -EAGAIN);
-	ck_assert_int_eq(migrate_hold(dir, MIGRATE_HOLD_SHARED, NULL), -EAGAIN);
+	ck_assert_int_eq(migrate_lock_directory(dir, MIGRATE_HOLD_ALONE, NULL), -EAGAIN);
+	ck_assert_int_eq(migrate_lock_directory(dir, MIGRATE_HOLD_SHARED, NULL), -EAGAIN);
 	close(a);
 	close(hold(MIGRATE_HOLD_SHARED));
 }
@@ -61,7 +61,7 @@ START_TEST(is_the_holds_own)
 	int copy = dup(dir), a = hold(MIGRATE_HOLD_ALONE);
 
 	close(copy);
-	ck_assert_int_eq(migrate_hold(dir, MIGRATE_HOLD_SHARED, NULL), -EAGAIN);
+	ck_assert_int_eq(migrate_lock_directory(dir, MIGRATE_HOLD_SHARED, NULL), -EAGAIN);
 	close(a);
 }
 END_TEST
@@ -75,7 +75,7 @@ START_TEST(waits_until_the_deadline)
 	deadline.tv_nsec += 20000000;
 	if (deadline.tv_nsec >= 1000000000)
 		deadline.tv_sec++, deadline.tv_nsec -= 1000000000;
-	ck_assert_int_eq(migrate_hold(dir, MIGRATE_HOLD_SHARED, &deadline), -EAGAIN);
+	ck_assert_int_eq(migrate_lock_directory(dir, MIGRATE_HOLD_SHARED, &deadline), -EAGAIN);
 	clock_gettime(CLOCK_MONOTONIC, &after);
 	ck_assert(after.tv_sec > deadline.tv_sec ||
 		  (after.tv_sec == deadline.tv_sec && after.tv_nsec >= deadline.tv_nsec));
@@ -93,14 +93,15 @@ START_TEST(dies_with_its_process)
 	ck_assert_int_eq(pipe2(ready, O_CLOEXEC), 0);
 	pid = fork();
 	if (pid == 0) {
-		if (migrate_hold(dir, MIGRATE_HOLD_ALONE, NULL) < 0 || write(ready[1], "", 1) != 1)
+		if (migrate_lock_directory(dir, MIGRATE_HOLD_ALONE, NULL) < 0 ||
+		    write(ready[1], "", 1) != 1)
 			_exit(1);
 		for (;;)
 			pause();
 	}
 	ck_assert_int_gt(pid, 0);
 	ck_assert_int_eq(read(ready[0], &byte, 1), 1);
-	ck_assert_int_eq(migrate_hold(dir, MIGRATE_HOLD_SHARED, NULL), -EAGAIN);
+	ck_assert_int_eq(migrate_lock_directory(dir, MIGRATE_HOLD_SHARED, NULL), -EAGAIN);
 	kill(pid, SIGKILL);
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	close(hold(MIGRATE_HOLD_SHARED));
@@ -113,8 +114,8 @@ START_TEST(needs_a_directory)
 {
 	int file = scratch_file("file", 1);
 
-	ck_assert_int_eq(migrate_hold(file, MIGRATE_HOLD_SHARED, NULL), -ENOTDIR);
-	ck_assert_int_eq(migrate_hold(-1, MIGRATE_HOLD_SHARED, NULL), -EBADF);
+	ck_assert_int_eq(migrate_lock_directory(file, MIGRATE_HOLD_SHARED, NULL), -ENOTDIR);
+	ck_assert_int_eq(migrate_lock_directory(-1, MIGRATE_HOLD_SHARED, NULL), -EBADF);
 	close(file);
 }
 END_TEST

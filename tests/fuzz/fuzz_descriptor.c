@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "lib/acl/nt_mode.h"
-#include "lib/acl/windows.h"
+#include "lib/acl/smb_descriptor.h"
 #include "tests/fuzz/fuzz.h"
 
 static struct sid_map *map;
@@ -50,13 +50,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	source.streams = g_array_new(FALSE, FALSE, sizeof(struct source_stream));
 	for (unsigned i = 0; i < 2; i++) {
 		maps.sids = i ? map : NULL;
-		w = windows_new(&source, i, &maps);
+		w = smb_descriptor_new(&source, i, &maps);
 		if (w->acl_len > 65536 && w->acl)
 			abort();
 		if (w->acl)
 			again(w->acl, w->acl_len);
 		again(w->closed, w->closed_len);
-		windows_free(w);
+		smb_descriptor_free(w);
 	}
 	g_array_unref(source.streams);
 	return 0;

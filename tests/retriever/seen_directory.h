@@ -10,7 +10,7 @@
 #include "retriever/copies/listing_sum.h"
 #include "retriever/copies/name_diff.h"
 
-static struct seen *seen;
+static struct listing_sum *seen;
 static GArray *names_seen; /* as a fill keeps them */
 static int dir;
 
@@ -34,7 +34,7 @@ static inline void prepare_volume(const char *name, unsigned n, bool copying)
 		write_file(path, file, "text");
 	}
 	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	seen = seen_new(core.retriever, dir);
+	seen = listing_sum_new(core.retriever, dir);
 	names_seen = listed_array();
 }
 
@@ -46,8 +46,8 @@ static inline void prepare(const char *name, unsigned n)
 static inline void note_names(const struct backend_batch *batch)
 {
 	for (guint i = 0; i < batch->entries->len; i++) {
-		uint64_t hash =
-			seen_hash(g_array_index(batch->entries, struct source_entry, i).name);
+		uint64_t hash = listing_sum_hash(
+			g_array_index(batch->entries, struct source_entry, i).name);
 
 		g_array_append_val(names_seen, hash);
 	}
@@ -60,14 +60,14 @@ static inline int sweep_names(int dir_fd, const char *path)
 
 	name_diff_sort(names_seen, NULL);
 	ck_assert_int_eq(name_diff_make(dir_fd, path && !*path, names_seen, &diff), 0);
-	ret = seen_sweep(core.retriever, seen, diff.unlisted, dir_fd, path);
+	ret = listing_sum_sweep(core.retriever, seen, diff.unlisted, dir_fd, path);
 	name_diff_clear(&diff);
 	return ret;
 }
 
 static inline void begin_anew(void)
 {
-	seen_reset(seen);
+	listing_sum_reset(seen);
 	g_array_set_size(names_seen, 0);
 }
 
@@ -78,7 +78,7 @@ static inline void see_as(const char *const *names, struct source_entry entry)
 	for (; *names; names++)
 		backend_batch_add(batch, *names, strlen(*names), &entry);
 	note_names(batch);
-	seen_add(seen, batch);
+	listing_sum_add(seen, batch);
 	backend_batch_free(batch);
 }
 
@@ -89,7 +89,7 @@ static inline void see(const char *const *names)
 
 static inline void end(void)
 {
-	seen_free(seen);
+	listing_sum_free(seen);
 	g_array_unref(names_seen);
 	close(dir);
 	core_free(&core);
@@ -97,15 +97,15 @@ static inline void end(void)
 
 static inline bool is_whole(void)
 {
-	g_autoptr(GArray) not_whole = seen_not_whole(core.retriever, dir);
+	g_autoptr(GArray) not_whole = listing_sum_not_whole(core.retriever, dir);
 
 	return not_whole && !not_whole->len;
 }
 
 static inline void list_anew(void)
 {
-	seen_free(seen);
-	seen = seen_new(core.retriever, dir);
+	listing_sum_free(seen);
+	seen = listing_sum_new(core.retriever, dir);
 	g_array_set_size(names_seen, 0);
 }
 

@@ -73,7 +73,7 @@ int nfs4_acl_get(struct nfs4_owners *owners, bool demand, struct xdr_in in,
 	}
 	xattrs->nfs4_acl = source_nfs4_acl_new();
 	while (n-- > 0 && get_ace(&in, &ace, &who, &len)) {
-		g_autofree char *shown = refused_text(who, len);
+		g_autofree char *shown = text_name(who, len);
 		int found = find_who(owners, demand, who, len, &ace);
 
 		ret = MIN(ret, found);

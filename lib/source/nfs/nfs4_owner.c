@@ -98,7 +98,7 @@ void nfs4_owners_free(struct nfs4_owners *owners)
 
 static void say_unknown(struct nfs4_owners *owners, struct owner *owner)
 {
-	g_autofree char *shown = refused_text(owner->text, strlen(owner->text));
+	g_autofree char *shown = text_name(owner->text, strlen(owner->text));
 
 	if (owner->said || owners->lines++ >= LINES_MAX)
 		return;
@@ -110,7 +110,7 @@ static void say_unknown(struct nfs4_owners *owners, struct owner *owner)
 
 static void say_failing(struct nfs4_owners *owners, const struct owner *owner)
 {
-	g_autofree char *shown = refused_text(owner->text, strlen(owner->text));
+	g_autofree char *shown = text_name(owner->text, strlen(owner->text));
 
 	if (owners->failing)
 		return;

@@ -478,7 +478,7 @@ static void add_entry(const struct nfs_view *view, struct backend_request *req, 
 
 	if (attrs && nfs4_mask_has(attrs->there, FATTR4_RDATTR_ERROR) &&
 	    attrs->error == NFS4ERR_MOVED) {
-		backend_batch_refuse(req->batch, refused_text(name, len), REFUSED_REFERRAL);
+		backend_batch_refuse(req->batch, text_name(name, len), REFUSED_REFERRAL);
 		return;
 	}
 	if (attrs) {

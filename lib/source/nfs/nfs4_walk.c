@@ -143,7 +143,7 @@ static char *refused_path(const struct nfs4_walk *walk, const char *object)
 		path = g_strconcat(object ? object : "", "/", walk->name, NULL);
 	if (!path)
 		return g_strdup("what is below");
-	return *path ? refused_line(path) : g_strdup("the source's root");
+	return *path ? text_line(path) : g_strdup("the source's root");
 }
 
 int nfs4_walk_get_flavours(struct nfs4_walk *walk, struct nfs_view *view, const char *object,

@@ -78,7 +78,7 @@ static void refuse_name(struct backend_batch *batch, const uint8_t *name, size_t
 		why = REFUSED_CHARACTERS;
 	else if (n > 255)
 		why = REFUSED_LONG;
-	backend_batch_refuse(batch, refused_text_utf16(name, len), why);
+	backend_batch_refuse(batch, text_name_utf16(name, len), why);
 }
 
 static int decode_listing(struct wire_unpack *in, struct backend_request *req)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "ctl/rollback/plan.h"
 
-#include "ctl/rollback/look.h"
+#include "ctl/rollback/find_old.h"
 #include "tests/ctl/rollback/trees.h"
 
 START_TEST(conflicts)
@@ -567,7 +567,7 @@ START_TEST(changed_in_the_second_of_the_switch)
 	way_begin(&way);
 	const struct migrate_binding a2 = handle_of("a/2");
 	struct node *node = tree_node(way.tree, &a2);
-	ck_assert_int_eq(tree_look(way.tree, node), 0);
+	ck_assert_int_eq(find_old(way.tree, node), 0);
 	ck_assert(node->there);
 	node->old.st_ctim = (struct timespec){.tv_sec = way.tree->switched / 1000000000};
 	ck_assert(plan_make(way.tree, &way.plan, NULL));

@@ -131,7 +131,7 @@ static void link_the_other(void)
 	make("d/link2", "ln a/b/four d/link2");
 }
 
-/* As many as several threads make (several.c), in several batches. */
+/* As many as several threads make (parallel.c), in several batches. */
 static void change_many(void)
 {
 	trees_make("mkdir -p a/b && for i in $(seq 36); do echo old$i >a/$i; done && "

@@ -17,10 +17,10 @@
 #include <unistd.h>
 
 #include "ctl/rollback/carry.h"
+#include "ctl/rollback/leftovers.h"
 #include "ctl/rollback/plan.h"
 #include "ctl/rollback/rows.h"
 #include "ctl/rollback/run.h"
-#include "ctl/rollback/stage.h"
 #include "journal/store/store.h"
 #include "tests/suite.h"
 
@@ -332,7 +332,7 @@ static inline void way_go(struct way *way)
 	GError *error = NULL;
 
 	ck_assert_msg(rollback_windows(way->tree, &way->plan, &stop_now, &way->done, &error) &&
-			      (stop_now || stage_tell(way->tree, &error)),
+			      (stop_now || leftovers_tell(way->tree, &error)),
 		      "%s", error ? error->message : "");
 }
 

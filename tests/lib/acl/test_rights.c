@@ -14,7 +14,7 @@
 
 #include "lib/acl/nfs4_nt.h"
 #include "lib/acl/nfs4_posix.h"
-#include "lib/acl/windows.h"
+#include "lib/acl/smb_descriptor.h"
 #include "lib/config/parse.h"
 #include "lib/source/posix_acl.h"
 
@@ -418,7 +418,7 @@ static void nt_to_mode(void)
 	source->has_sacl = true;
 	source->sd_len = bytes->len;
 	source->sd = g_byte_array_free(bytes, FALSE);
-	w = windows_new(source, directory, &map);
+	w = smb_descriptor_new(source, directory, &map);
 	ck_assert_ptr_nonnull(w->acl);
 	for (unsigned i = 0; i < ASKERS; i++) {
 		const struct person p = asker(i);
@@ -434,7 +434,7 @@ static void nt_to_mode(void)
 			    w->less || w->lost_owner || w->lost_group || w->bound_owner, &p,
 			    "NT to a mode", of);
 	}
-	windows_free(w);
+	smb_descriptor_free(w);
 	source_windows_free(source);
 }
 

@@ -8,7 +8,7 @@
 
 static void shows(const char *bytes, size_t len, const char *expected)
 {
-	g_autofree char *text = refused_text(bytes, len);
+	g_autofree char *text = text_name(bytes, len);
 
 	ck_assert_str_eq(text, expected);
 }
@@ -32,7 +32,7 @@ END_TEST
 
 static void shows_utf16(const char *bytes, size_t len, const char *expected)
 {
-	g_autofree char *text = refused_text_utf16((const uint8_t *)bytes, len);
+	g_autofree char *text = text_name_utf16((const uint8_t *)bytes, len);
 
 	ck_assert_str_eq(text, expected);
 }
@@ -58,15 +58,15 @@ START_TEST(long_ones_are_cut)
 	g_autofree char *text = NULL, *text16 = NULL, *other = NULL;
 
 	memset(bytes, 0xdc, len);
-	text = refused_text(bytes, len);
-	text16 = refused_text_utf16((uint8_t *)bytes, len);
+	text = text_name(bytes, len);
+	text16 = text_name_utf16((uint8_t *)bytes, len);
 	ck_assert_uint_le(strlen(text), REFUSED_TEXT_MAX);
 	ck_assert_uint_le(strlen(text16), REFUSED_TEXT_MAX);
 	ck_assert_ptr_nonnull(strstr(text, "\\334...("));
 	ck_assert_ptr_nonnull(strstr(text16, "\\uDCDC...("));
 	/* what differs behind that is not shown alike */
 	bytes[len - 1] = 'x';
-	other = refused_text(bytes, len);
+	other = text_name(bytes, len);
 	ck_assert_str_ne(text, other);
 	ck_assert_uint_eq(strlen(text), strlen(other));
 }
@@ -74,7 +74,7 @@ END_TEST
 
 START_TEST(lines)
 {
-	g_autofree char *line = refused_line("a\n\x7f\\b \xc3\xbc\xff\xc2\x9b[2J\xc3");
+	g_autofree char *line = text_line("a\n\x7f\\b \xc3\xbc\xff\xc2\x9b[2J\xc3");
 
 	ck_assert_str_eq(line, "a\\012\\177\\b \xc3\xbc\\377\\302\\233[2J\\303");
 }
@@ -82,7 +82,7 @@ END_TEST
 
 START_TEST(utf8)
 {
-	g_autofree char *good = refused_utf8("a\n\\ \xc3\xbc"), *bad = refused_utf8("a\\ \xfc");
+	g_autofree char *good = text_utf8("a\n\\ \xc3\xbc"), *bad = text_utf8("a\\ \xfc");
 
 	ck_assert_str_eq(good, "a\n\\ \xc3\xbc");
 	ck_assert_str_eq(bad, "a\\\\ \\374");

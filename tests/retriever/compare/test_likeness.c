@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "lib/acl/nfs4_posix.h"
 #include "lib/acl/nt_acl.h"
-#include "lib/acl/windows.h"
+#include "lib/acl/smb_descriptor.h"
 #include "retriever/compare/likeness.h"
 #include "tests/retriever/core_copied.h"
 #include "tests/retriever/core_xattrs.h"

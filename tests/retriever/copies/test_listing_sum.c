@@ -89,22 +89,22 @@ START_TEST(whole)
 	struct source_entry file = {.has_attr = true, .attr = {.mode = S_IFREG, .nlink = 1}};
 
 	prepare_volume("d", 1, true);
-	seen_set_whole(dir);
+	listing_sum_set_whole(dir);
 	ck_assert(!is_whole()); /* there is no sum */
 	see_as(f0, file);
 	ck_assert_int_eq(sweep_names(dir, "d"), 0);
 	ck_assert(!is_whole());
-	seen_set_whole(dir);
+	listing_sum_set_whole(dir);
 	ck_assert(is_whole());
 	list_anew();
-	ck_assert(seen_sums_up(seen));
+	ck_assert(listing_sum_sums_up(seen));
 	see_as(f0, file);
-	ck_assert(seen_unchanged(seen, dir));
+	ck_assert(listing_sum_unchanged(seen, dir));
 	ck_assert(is_whole());
 	list_anew();
 	file.attr.ctime = 1;
 	see_as(f0, file);
-	ck_assert(!seen_unchanged(seen, dir));
+	ck_assert(!listing_sum_unchanged(seen, dir));
 	ck_assert(!is_whole());
 	begin_anew();
 	see_as(f0, file);
@@ -122,7 +122,7 @@ START_TEST(never_whole)
 	prepare("d", 1);
 	see_as(f0, file);
 	ck_assert_int_eq(sweep_names(dir, "d"), 0);
-	seen_set_whole(dir);
+	listing_sum_set_whole(dir);
 	ck_assert(!is_whole());
 	end();
 }
@@ -136,17 +136,17 @@ START_TEST(counts)
 	COUNT_SET(core.retriever, files_whole, 10);
 	COUNT_SET(core.retriever, bytes_found, 100);
 	COUNT_SET(core.retriever, exact, 1);
-	seen_uncount(core.retriever, dir, "f0"); /* there is another name */
-	seen_uncount(core.retriever, dir, "none");
+	listing_sum_uncount(core.retriever, dir, "f0"); /* there is another name */
+	listing_sum_uncount(core.retriever, dir, "none");
 	ck_assert_int_eq(COUNT_GET(core.retriever, files_found), 10);
 	ck_assert_int_eq(unlinkat(dir, "f1", 0), 0);
-	seen_uncount(core.retriever, dir, "f0");
-	seen_uncount(core.retriever, dir, "p");
+	listing_sum_uncount(core.retriever, dir, "f0");
+	listing_sum_uncount(core.retriever, dir, "p");
 	ck_assert_int_eq(COUNT_GET(core.retriever, files_found), 8);
 	ck_assert_int_eq(COUNT_GET(core.retriever, files_whole), 8);
 	ck_assert_int_eq(COUNT_GET(core.retriever, bytes_found), 96);
 	ck_assert_int_eq(COUNT_GET(core.retriever, exact), 1);
-	seen_uncount(core.retriever, dir, "e");
+	listing_sum_uncount(core.retriever, dir, "e");
 	ck_assert_int_eq(COUNT_GET(core.retriever, exact), 0);
 	end();
 }

@@ -7,7 +7,8 @@
 static const struct source_entry a_file = {.has_attr = true,
 					   .attr = {.mode = S_IFREG, .nlink = 1, .fileid = 7}};
 
-/* f0 to f19, changed[i] in place of entry i; what seen_pass() leaves is made.  Their names. */
+/* f0 to f19, changed[i] in place of entry i; what listing_sum_pass() leaves is made.  Their names.
+ */
 static char *list_in_pages(const struct source_entry *changed, const guint *which, unsigned page)
 {
 	GString *left = g_string_new(NULL);
@@ -24,12 +25,12 @@ static char *list_in_pages(const struct source_entry *changed, const guint *whic
 						  other ? changed : &a_file);
 		}
 		note_names(batch);
-		seen_pass(seen, dir, batch, i + page >= FILES);
+		listing_sum_pass(seen, dir, batch, i + page >= FILES);
 		for (guint j = 0; j < batch->entries->len; j++)
 			g_string_append_printf(
 				left, "%s ",
 				g_array_index(batch->entries, struct source_entry, j).name);
-		seen_add(seen, batch);
+		listing_sum_add(seen, batch);
 		backend_batch_free(batch);
 	}
 	return g_string_free(left, FALSE);
@@ -66,15 +67,15 @@ static void prepare_listed(void)
 	g_free(list_in_pages(NULL, NULL, 7));
 	ck_assert_int_eq(sweep_names(dir, "d"), 0);
 	ck_assert(has_listed());
-	ck_assert(!seen_not_whole(core.retriever, dir)); /* any of them */
-	seen_set_whole(dir);
+	ck_assert(!listing_sum_not_whole(core.retriever, dir)); /* any of them */
+	listing_sum_set_whole(dir);
 	list_anew();
-	ck_assert(!seen_sums_up(seen));
+	ck_assert(!listing_sum_sums_up(seen));
 }
 
 static void sweep(void)
 {
-	ck_assert(!seen_unchanged(seen, dir));
+	ck_assert(!listing_sum_unchanged(seen, dir));
 	ck_assert(!has_attribute());
 	ck_assert_int_eq(sweep_names(dir, "d"), 0);
 }
@@ -88,17 +89,18 @@ START_TEST(passes_over)
 	changed.attr.ctime = 1;
 	expect_left(&changed, 3, 7, "f3 ");
 	ck_assert(!has_attribute()); /* it may be made now */
-	ck_assert_uint_eq(seen_files(seen), FILES - 1);
+	ck_assert_uint_eq(listing_sum_files(seen), FILES - 1);
 	sweep();
 	ck_assert(!is_aside(""));
-	not_whole = seen_not_whole(core.retriever, dir);
-	ck_assert(not_whole && seen_may_lack(not_whole, "f3") && !seen_may_lack(not_whole, "f4"));
+	not_whole = listing_sum_not_whole(core.retriever, dir);
+	ck_assert(not_whole && listing_sum_may_lack(not_whole, "f3") &&
+		  !listing_sum_may_lack(not_whole, "f4"));
 	list_anew();
-	ck_assert(seen_sums_up(seen)); /* one is not whole */
-	seen_set_whole(dir);
+	ck_assert(listing_sum_sums_up(seen)); /* one is not whole */
+	listing_sum_set_whole(dir);
 	list_anew();
 	expect_left(&changed, 3, 7, "");
-	ck_assert(seen_unchanged(seen, dir));
+	ck_assert(listing_sum_unchanged(seen, dir));
 	ck_assert(is_whole());
 	list_anew();
 	expect_left(&a_file, 3, 7, "f3 "); /* as long ago */
@@ -114,15 +116,15 @@ START_TEST(one_page)
 	prepare_listed();
 	shell("rm -r %s/.migrate/listed", core.root);
 	expect_left(&a_file, 0, FILES, "");
-	ck_assert_uint_eq(seen_files(seen), FILES);
-	ck_assert(seen_unchanged(seen, dir));
+	ck_assert_uint_eq(listing_sum_files(seen), FILES);
+	ck_assert(listing_sum_unchanged(seen, dir));
 	ck_assert(is_whole());
 	list_anew();
 	changed.attr.size = 1;
 	g_free(list_in_pages(&changed, &(guint){0}, FILES));
 	ck_assert(!has_attribute());
 	sweep();
-	seen_set_whole(dir);
+	listing_sum_set_whole(dir);
 	list_anew();
 	expect_left(&a_file, 0, FILES, "f0 ");
 	end();
@@ -140,11 +142,11 @@ START_TEST(other_types)
 	ck_assert(!has_attribute());
 	sweep();
 	ck_assert(is_whole() || has_attribute());
-	seen_set_whole(dir);
+	listing_sum_set_whole(dir);
 	list_anew();
 	expect_left(&other, 3, 7, "f3 "); /* a directory, as before */
 	ck_assert(has_attribute());
-	ck_assert(seen_unchanged(seen, dir));
+	ck_assert(listing_sum_unchanged(seen, dir));
 	list_anew();
 	expect_left(&other, 3, FILES, "f3 ");
 	ck_assert(has_attribute());
@@ -165,10 +167,10 @@ START_TEST(several_names)
 	expect_left(&other, 3, 7, "f3 ");
 	sweep();
 	ck_assert(!has_listed());
-	ck_assert(!seen_not_whole(core.retriever, dir));
-	seen_set_whole(dir);
+	ck_assert(!listing_sum_not_whole(core.retriever, dir));
+	listing_sum_set_whole(dir);
 	list_anew();
-	ck_assert(seen_sums_up(seen));
+	ck_assert(listing_sum_sums_up(seen));
 	end();
 }
 END_TEST
@@ -209,7 +211,7 @@ START_TEST(a_name_that_is_gone)
 	ck_assert(is_aside("d/f3"));
 	ck_assert_uint_eq(count_names(dir), FILES - 1);
 	ck_assert(is_whole()); /* nothing has come */
-	seen_set_whole(dir);
+	listing_sum_set_whole(dir);
 	list_anew();
 	expect_left(&a_file, 3, 7, "f3 "); /* it is back */
 	end();
@@ -226,10 +228,10 @@ static void expect_none_passes(void)
 	left = list_in_pages(NULL, NULL, 7);
 	ck_assert_uint_eq(strlen(left), 10 * 3 + 10 * 4);
 	ck_assert(!has_attribute());
-	ck_assert(!seen_unchanged(seen, dir));
+	ck_assert(!listing_sum_unchanged(seen, dir));
 	ck_assert_int_eq(sweep_names(dir, "d"), 0);
-	ck_assert(!seen_not_whole(core.retriever, dir));
-	seen_set_whole(dir);
+	ck_assert(!listing_sum_not_whole(core.retriever, dir));
+	listing_sum_set_whole(dir);
 	list_anew();
 	expect_left(&a_file, 0, 7, "");
 }
@@ -264,7 +266,7 @@ START_TEST(another_listing)
 	changed.attr.ctime = 1;
 	expect_left(&changed, 3, 7, "f3 ");
 	sweep();
-	seen_set_whole(dir);
+	listing_sum_set_whole(dir);
 	shell("cat %s/old >$(echo %s/.migrate/listed/*)", core.root, core.root);
 	expect_none_passes();
 	/* the same entries elsewhere */
@@ -274,7 +276,7 @@ START_TEST(another_listing)
 	list_anew();
 	g_free(list_in_pages(NULL, NULL, 7));
 	ck_assert_int_eq(sweep_names(dir, "e"), 0);
-	seen_set_whole(dir);
+	listing_sum_set_whole(dir);
 	shell("cd %s/.migrate/listed && set -- * && cp $1 x && cp $2 $1 && mv x $2", core.root);
 	expect_none_passes();
 	end();
@@ -291,9 +293,9 @@ START_TEST(names_of_another_listing)
 	expect_left(&changed, 3, 7, "f3 ");
 	sweep();
 	shell("f=$(echo %s/.migrate/listed/*); truncate -s -8 $f", core.root);
-	ck_assert(!seen_not_whole(core.retriever, dir));
+	ck_assert(!listing_sum_not_whole(core.retriever, dir));
 	shell("f=$(echo %s/.migrate/listed/*); truncate -s +8 $f", core.root);
-	ck_assert(!seen_not_whole(core.retriever, dir));
+	ck_assert(!listing_sum_not_whole(core.retriever, dir));
 	end();
 }
 END_TEST
@@ -315,7 +317,7 @@ START_TEST(begun_anew)
 	left = list_in_pages(NULL, NULL, 7);
 	ck_assert_uint_gt(strlen(left), 10);
 	sweep();
-	ck_assert(!seen_not_whole(core.retriever, dir));
+	ck_assert(!listing_sum_not_whole(core.retriever, dir));
 	end();
 }
 END_TEST
@@ -327,12 +329,12 @@ START_TEST(beside_another_listing)
 	g_autoptr(GArray) not_whole = NULL;
 
 	prepare_listed();
-	seen_share(seen);
+	listing_sum_share(seen);
 	changed.attr.ctime = 1;
 	expect_left(&changed, 3, 7, "f3 ");
 	sweep();
-	not_whole = seen_not_whole(core.retriever, dir);
-	ck_assert(seen_may_lack(not_whole, "f4"));
+	not_whole = listing_sum_not_whole(core.retriever, dir);
+	ck_assert(listing_sum_may_lack(not_whole, "f4"));
 	end();
 }
 END_TEST
@@ -359,14 +361,14 @@ static void expect_sum_alone(unsigned entries)
 	backend_batch_add(batch, "f0", 2, &a_file);
 	note_names(batch);
 	for (unsigned i = 0; i < entries; i++)
-		seen_add(seen, batch);
+		listing_sum_add(seen, batch);
 	backend_batch_free(batch);
 	ck_assert_int_eq(sweep_names(dir, "d"), 0);
 	ck_assert(has_attribute());
 	ck_assert(!has_listed());
-	seen_set_whole(dir);
+	listing_sum_set_whole(dir);
 	list_anew();
-	ck_assert(seen_sums_up(seen));
+	ck_assert(listing_sum_sums_up(seen));
 	end();
 }
 
@@ -385,7 +387,7 @@ START_TEST(no_room)
 	g_free(list_in_pages(NULL, NULL, 7));
 	ck_assert_int_eq(sweep_names(dir, "d"), 0);
 	ck_assert(has_attribute());
-	seen_set_whole(dir);
+	listing_sum_set_whole(dir);
 	shell("rm %s/.migrate/listed", core.root);
 	expect_none_passes();
 	/* nor the sum, beside what may be of another listing */

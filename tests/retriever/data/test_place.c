@@ -152,7 +152,7 @@ START_TEST(i5_a_held_directory_stays_unfinished)
 
 	start(&a, &b, &c);
 	file = open_below(a, "file", O_RDONLY);
-	held = migrate_hold(c, MIGRATE_HOLD_SHARED, NULL);
+	held = migrate_lock_directory(c, MIGRATE_HOLD_SHARED, NULL);
 	ck_assert_int_ge(held, 0);
 	ck_assert_int_eq(core_begin(&core, file, c, MIGRATE_PLACE, 0, 0, &id), 0);
 	core_restart(&core);
@@ -175,7 +175,7 @@ START_TEST(i5_nothing_is_placed_below_what_is_moved)
 
 	start(&a, &b, &c);
 	file = open_below(a, "file", O_RDONLY);
-	held = migrate_hold(b, MIGRATE_HOLD_ALONE, NULL);
+	held = migrate_lock_directory(b, MIGRATE_HOLD_ALONE, NULL);
 	ck_assert_int_ge(held, 0);
 	ck_assert_int_eq(core_begin(&core, file, c, MIGRATE_PLACE, 0, 0, &id), -EAGAIN);
 	ck_assert_int_eq(core_state(b), MIGRATE_NORMAL);

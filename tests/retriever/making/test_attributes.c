@@ -5,7 +5,7 @@
 #include <sched.h>
 #include <sys/mount.h>
 
-#include "lib/acl/windows.h"
+#include "lib/acl/smb_descriptor.h"
 #include "lib/report/losses.h"
 #include "retriever/making/attributes.h"
 #include "retriever/objects/errors.h"

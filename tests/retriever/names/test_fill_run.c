@@ -67,15 +67,15 @@ static struct backend_batch *names_of(int64_t ctime)
 	return batch;
 }
 
-static void list_names(struct seen *seen, int fd, int64_t ctime)
+static void list_names(struct listing_sum *seen, int fd, int64_t ctime)
 {
 	struct backend_batch *batch = names_of(ctime);
 	g_autoptr(GPtrArray) unlisted = g_ptr_array_new();
 
-	seen_pass(seen, fd, batch, true);
-	seen_add(seen, batch);
-	seen_unchanged(seen, fd);
-	ck_assert_int_eq(seen_sweep(core.retriever, seen, unlisted, fd, "d"), 0);
+	listing_sum_pass(seen, fd, batch, true);
+	listing_sum_add(seen, batch);
+	listing_sum_unchanged(seen, fd);
+	ck_assert_int_eq(listing_sum_sweep(core.retriever, seen, unlisted, fd, "d"), 0);
 	backend_batch_free(batch);
 }
 
@@ -85,7 +85,7 @@ START_TEST(i12_two_runs_of_a_copy)
 	struct migrate_record rec = {.state = MIGRATE_UNFILLED, .path = (char *)"d"};
 	struct object *object;
 	struct run *back, *front;
-	struct seen *first;
+	struct listing_sum *first;
 	int fd;
 
 	core_make(&core);
@@ -98,17 +98,17 @@ START_TEST(i12_two_runs_of_a_copy)
 	ck_assert_int_eq(migrate_binding_get(fd, "", &rec.binding), 0);
 	ck_assert_int_eq(migrate_record_store(fd, &rec), 0);
 	ck_assert_int_eq(object_get(core.retriever, fd, &object), 0);
-	first = seen_new(core.retriever, fd);
+	first = listing_sum_new(core.retriever, fd);
 	list_names(first, fd, 0);
-	seen_free(first);
-	seen_set_whole(fd);
+	listing_sum_free(first);
+	listing_sum_set_whole(fd);
 	back = run_of(object, BACKEND_BACKGROUND);
 	front = run_of(object, BACKEND_DEMAND);
-	ck_assert(!seen_sums_up(back->seen) && !seen_sums_up(front->seen));
+	ck_assert(!listing_sum_sums_up(back->seen) && !listing_sum_sums_up(front->seen));
 	list_names(back->seen, fd, 1);
-	ck_assert_ptr_null(seen_not_whole(core.retriever, fd));
+	ck_assert_ptr_null(listing_sum_not_whole(core.retriever, fd));
 	list_names(front->seen, fd, 2);
-	ck_assert_ptr_null(seen_not_whole(core.retriever, fd));
+	ck_assert_ptr_null(listing_sum_not_whole(core.retriever, fd));
 	end_of(object, back);
 	end_of(object, front);
 	object_unref(object);

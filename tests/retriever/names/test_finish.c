@@ -233,7 +233,7 @@ START_TEST(i5_a_held_directory_is_not_looked_at)
 	ck_assert_int_eq(fill(a), 0);
 	fill_above(a);
 	path = g_strconcat(core.root, "/a/file", NULL);
-	held = migrate_hold(a, MIGRATE_HOLD_SHARED, NULL);
+	held = migrate_lock_directory(a, MIGRATE_HOLD_SHARED, NULL);
 	ck_assert_int_ge(held, 0);
 	ck_assert_int_ge(inotify_add_watch(in, path, IN_OPEN), 0);
 	ck_assert_int_eq(core_finish(&core, a), -EAGAIN);

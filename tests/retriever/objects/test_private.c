@@ -44,7 +44,7 @@ START_TEST(starts_while_a_door_holds_the_root)
 	core_start(&core);
 	root = core_root(&core);
 	core_close(&core);
-	held = migrate_hold(root, MIGRATE_HOLD_SHARED, NULL);
+	held = migrate_lock_directory(root, MIGRATE_HOLD_SHARED, NULL);
 	ck_assert_int_ge(held, 0);
 	core_open(&core);
 	core_run(&core);
