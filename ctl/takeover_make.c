@@ -225,11 +225,11 @@ static gboolean load(struct making *making, GError **error)
 	int result = migrate_aliases_load(making->config->takeover_file, &list, &n);
 
 	if (result < 0 && result != -ENOENT)
-		return error_set(
-			error, -result,
-			"%s: %s cannot be used: %s; move it away, if no client has "
-			"an old mount yet",
-			making->config->name, making->config->takeover_file, g_strerror(-result));
+		return error_set(error, -result,
+				 "%s: %s cannot be used: %s; move it away, if no client has "
+				 "an old mount yet",
+				 making->config->name, making->config->takeover_file,
+				 g_strerror(-result));
 	if (n)
 		g_array_append_vals(making->aliases, list, (guint)n);
 	free(list); /* not the paths */
@@ -294,7 +294,7 @@ gboolean takeover_make(const struct volume_config *config, struct takeover_made 
 							 MIGRATE_ROLE_CONTROL, &making.volume);
 	if (result < 0)
 		error_set(error, -result, "%s: %s: %s", config->name, config->root,
-				  g_strerror(-result));
+			  g_strerror(-result));
 	else
 		ok = make_all(&making, error);
 	if (making.volume)

@@ -26,9 +26,8 @@ const struct backend_ops *scheme_find(const char *url, GError **error)
 			return schemes[i];
 		g_string_append_printf(known, "%s%s://", i ? ", " : "", scheme);
 	}
-	error_set(error, EPROTONOSUPPORT,
-			  "%s: not a URL of a source; use one that starts with %s", url,
-			  known->str);
+	error_set(error, EPROTONOSUPPORT, "%s: not a URL of a source; use one that starts with %s",
+		  url, known->str);
 	return NULL;
 }
 

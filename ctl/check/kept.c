@@ -21,8 +21,8 @@ gboolean kept_open(struct kept *kept, const char *output, const char *name, GErr
 	if (g_mkdir_with_parents(kept->path, 0700) == 0)
 		kept->dir_fd = open(kept->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (kept->dir_fd < 0) {
-		error_set(error, errno, "%s: %s; name another place with --output",
-				  kept->path, g_strerror(errno));
+		error_set(error, errno, "%s: %s; name another place with --output", kept->path,
+			  g_strerror(errno));
 	} else if (flock(kept->dir_fd, LOCK_EX | LOCK_NB) < 0) {
 		error_set(error, errno, "%s: another check of it is under way", kept->path);
 	} else {
@@ -104,7 +104,7 @@ gboolean kept_load(struct kept *kept, struct walk *walk, struct survey *survey, 
 	survey->runs = (unsigned)g_key_file_get_uint64(state, GROUP, "runs", NULL);
 	if (!tally_load(walk->tally, state) || !losses_load(walk->losses, state) ||
 	    !readable_load(walk->readable, state) || !samples_load(walk->samples, state))
-		return error_set(error, EBADMSG, "%s: damaged; remove %s to begin anew",
-					 path, kept->path);
+		return error_set(error, EBADMSG, "%s: damaged; remove %s to begin anew", path,
+				 kept->path);
 	return pending_load(walk->pending, state, error);
 }

@@ -242,8 +242,7 @@ static gboolean conclude(struct run *run, GError **error)
 	if (!run->error)
 		run->error = g_steal_pointer(&run->walk.error);
 	if (!run->error && stopped(run))
-		error_set(&run->error, ECANCELED,
-				  "stopped; the next run goes on where it was");
+		error_set(&run->error, ECANCELED, "stopped; the next run goes on where it was");
 	if (!run->error)
 		return TRUE;
 	g_propagate_error(error, g_steal_pointer(&run->error));

@@ -95,8 +95,8 @@ gboolean target_look(struct target *target, const char *path, GError **error)
 	if (!path)
 		return TRUE;
 	if (statvfs(path, &room) < 0 || statfs(path, &kind) < 0 || stat(path, &st) < 0)
-		return error_set(error, errno, "%s: %s; mount the new file system there",
-					 path, g_strerror(errno));
+		return error_set(error, errno, "%s: %s; mount the new file system there", path,
+				 g_strerror(errno));
 	target->known = true;
 	target->path = g_strdup(path);
 	target->block = (uint32_t)room.f_frsize;

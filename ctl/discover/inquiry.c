@@ -360,8 +360,8 @@ char *inquiry_address(const char *host, GError **error)
 	}
 	if (!ret)
 		return g_strdup(text);
-	error_set(error, ENOENT, "%s: %s; give a name that is known here, or an address",
-			  host, gai_strerror(ret));
+	error_set(error, ENOENT, "%s: %s; give a name that is known here, or an address", host,
+		  gai_strerror(ret));
 	return NULL;
 }
 
@@ -492,6 +492,5 @@ gboolean inquire_quotas(const struct inquiry *how, const char *path, bool groups
 		why = ask_quotas(&asking, how->program, how->wait, about);
 	}
 	g_free(asking.refused);
-	return !why ||
-	       error_set(error, EACCES, "%s: quotas of %s: %s", how->host, path, why);
+	return !why || error_set(error, EACCES, "%s: quotas of %s: %s", how->host, path, why);
 }

@@ -49,19 +49,18 @@ gboolean mounts_server_of(const char *source, struct mounts_server *server, char
 
 	if (!g_str_has_prefix(source, "nfs://"))
 		return error_set(error, EINVAL,
-					 "%s is no server of NFS version 3, whose clients this is "
-					 "for",
-					 source);
+				 "%s is no server of NFS version 3, whose clients this is "
+				 "for",
+				 source);
 	if (!nfs_url_parse(source, &url, error)) {
 		nfs_url_clear(&url);
 		return FALSE;
 	}
 	if (url.minors) {
-		error_set(
-			error, EINVAL,
-			"%s is spoken to by NFS version 4: this is for clients of version "
-			"3; take version= out",
-			source);
+		error_set(error, EINVAL,
+			  "%s is spoken to by NFS version 4: this is for clients of version "
+			  "3; take version= out",
+			  source);
 		nfs_url_clear(&url);
 		return FALSE;
 	}
@@ -100,8 +99,8 @@ static gboolean find_place(const struct mounts_server *server, struct place *pla
 	if (!mount)
 		mount = inquiry_port(&server->how, place->address, MOUNT_PROGRAM, 3, &why);
 	if (!mount)
-		return error_set(error, ENOTCONN, "%s: MOUNT 3 by TCP: %s",
-					 server->how.host, why ? why : "it is not there");
+		return error_set(error, ENOTCONN, "%s: MOUNT 3 by TCP: %s", server->how.host,
+				 why ? why : "it is not there");
 	if (!nfs)
 		nfs = inquiry_port(&server->how, place->address, NFS_PROGRAM, 3, &again);
 	place->mount = g_strdup_printf("%u", mount);
@@ -115,8 +114,7 @@ static gboolean ask_there(const struct mounts_server *server, const char *const 
 	g_autofree char *why =
 		ask(server->how.program, question, server->how.wait, each, listening, NULL);
 
-	return !why ||
-	       error_set(error, ENOTCONN, "%s: %s: %s", server->how.host, question[0], why);
+	return !why || error_set(error, ENOTCONN, "%s: %s: %s", server->how.host, question[0], why);
 }
 
 /* ---- lists ----------------------------------------------------------------------------------- */
@@ -239,8 +237,8 @@ gboolean mounts_ask_handles(const struct mounts_server *server, const GPtrArray 
 		listening.first += listening.count;
 		if (ok && handles->len != listening.first)
 			ok = error_set(error, EBADMSG,
-					       "%s: not all handles were told; try it again",
-					       server->how.host);
+				       "%s: not all handles were told; try it again",
+				       server->how.host);
 	}
 	place_clear(&place);
 	return ok;

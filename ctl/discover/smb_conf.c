@@ -147,15 +147,15 @@ gboolean smb_conf_read(const char *file, struct found *found, GError **error)
 	if (!g_spawn_sync(NULL, argv, NULL, G_SPAWN_SEARCH_PATH, NULL, NULL, &text, &complaints,
 			  NULL, &inner))
 		return error_set(error, ENOENT,
-					 "--smb-conf: %s; install samba-common-bin, which has "
-					 "testparm",
-					 inner->message);
+				 "--smb-conf: %s; install samba-common-bin, which has "
+				 "testparm",
+				 inner->message);
 	/* its status is of what it thinks of this machine, too */
 	if (!strstr(text, "[global]"))
 		return error_set(error, EINVAL,
-					 "--smb-conf: testparm does not understand %s: run "
-					 "testparm -s %s",
-					 file, file);
+				 "--smb-conf: testparm does not understand %s: run "
+				 "testparm -s %s",
+				 file, file);
 	note_unknown(file, complaints, found);
 	take_lines(text, found);
 	return TRUE;

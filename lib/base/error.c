@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "lib/base/error.h"
 
-G_DEFINE_QUARK(quickmigrate-errno, errno_error)
+G_DEFINE_QUARK(quickmigrate - errno, errno_error)
 
 gboolean error_set(GError **error, int code, const char *format, ...)
 {

@@ -16,9 +16,9 @@ static gboolean get_number(const struct nfs_url *url, const char *name, const ch
 	if (g_ascii_string_to_unsigned(text, 10, min, max, value, NULL))
 		return TRUE;
 	return error_set(error, EINVAL,
-				 "%s: %s \"%s\" is not a number from %" G_GUINT64_FORMAT
-				 " to %" G_GUINT64_FORMAT,
-				 url->text, name, text, min, max);
+			 "%s: %s \"%s\" is not a number from %" G_GUINT64_FORMAT
+			 " to %" G_GUINT64_FORMAT,
+			 url->text, name, text, min, max);
 }
 
 static gboolean set_version(struct nfs_url *url, const char *value, GError **error)
@@ -37,9 +37,9 @@ static gboolean set_version(struct nfs_url *url, const char *value, GError **err
 		return TRUE;
 	}
 	return error_set(error, EINVAL,
-				 "%s: NFS version \"%s\" is not spoken to an old server; write "
-				 "version=3, 4, 4.0, 4.1 or 4.2, or leave it out",
-				 url->text, value);
+			 "%s: NFS version \"%s\" is not spoken to an old server; write "
+			 "version=3, 4, 4.0, 4.1 or 4.2, or leave it out",
+			 url->text, value);
 }
 
 /* The number of the word in the list, which ends with NULL. */
@@ -56,9 +56,9 @@ static gboolean set_word(const struct nfs_url *url, const char *name, const char
 	}
 	list = g_strjoinv(", ", (char **)words);
 	return error_set(error, EINVAL,
-				 "%s: %s \"%s\" is not known; write one of %s, or leave it out "
-				 "for %s",
-				 url->text, name, value, list, words[0]);
+			 "%s: %s \"%s\" is not known; write one of %s, or leave it out "
+			 "for %s",
+			 url->text, name, value, list, words[0]);
 }
 
 static gboolean set_security(struct nfs_url *url, const char *name, const char *value,
@@ -108,11 +108,10 @@ static gboolean set_argument(struct nfs_url *url, const char *name, const char *
 	} else if (strcmp(name, "sec") == 0 || strcmp(name, "xprtsec") == 0) {
 		return set_security(url, name, value, error);
 	} else {
-		return error_set(
-			error, EINVAL,
-			"%s: unknown argument \"%s\"; there are mountport, nfsport, "
-			"aclport, version, sec, xprtsec, uid, gid",
-			url->text, name);
+		return error_set(error, EINVAL,
+				 "%s: unknown argument \"%s\"; there are mountport, nfsport, "
+				 "aclport, version, sec, xprtsec, uid, gid",
+				 url->text, name);
 	}
 	return TRUE;
 }
@@ -142,14 +141,14 @@ static gboolean check_kerberos(const struct nfs_url *url, GError **error)
 		return TRUE;
 	if (g_hostname_is_ip_address(url->host) || !g_ascii_strcasecmp(url->host, "localhost"))
 		return error_set(error, EINVAL,
-					 "%s: Kerberos knows servers by their names: write the one "
-					 "that its key nfs/NAME has instead of %s",
-					 url->text, url->host);
+				 "%s: Kerberos knows servers by their names: write the one "
+				 "that its key nfs/NAME has instead of %s",
+				 url->text, url->host);
 	if (url->uid || url->gid)
 		return error_set(error, EINVAL,
-					 "%s: uid and gid go with sec=sys; by Kerberos the "
-					 "principal says who asks (nfs-principal)",
-					 url->text);
+				 "%s: uid and gid go with sec=sys; by Kerberos the "
+				 "principal says who asks (nfs-principal)",
+				 url->text);
 	return TRUE;
 }
 

@@ -5,7 +5,6 @@
 
 #include "lib/base/error.h"
 
-
 char *url_path(const char *url, const char *text, gsize len, GError **error)
 {
 	g_autofree char *raw = g_strndup(text, len);
@@ -14,8 +13,7 @@ char *url_path(const char *url, const char *text, gsize len, GError **error)
 	g_auto(GStrv) parts = NULL;
 
 	if (!path) {
-		error_set(error, EINVAL, "%s: write a percent sign in the path as %%25",
-				  url);
+		error_set(error, EINVAL, "%s: write a percent sign in the path as %%25", url);
 		return NULL;
 	}
 	parts = g_strsplit(path, "/", -1);
@@ -23,8 +21,8 @@ char *url_path(const char *url, const char *text, gsize len, GError **error)
 		if (!**part)
 			continue;
 		if (strcmp(*part, ".") == 0 || strcmp(*part, "..") == 0) {
-			error_set(error, EINVAL,
-					  "%s: write the path without \".\" and \"..\"", url);
+			error_set(error, EINVAL, "%s: write the path without \".\" and \"..\"",
+				  url);
 			return NULL;
 		}
 		g_string_append_printf(clean, "/%s", *part);

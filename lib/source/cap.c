@@ -86,11 +86,10 @@ struct cap *cap_open(const char *path, GError **error)
 	if (fd >= 0 && is_ours(fd))
 		shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (shared == MAP_FAILED) {
-		error_set(
-			error, errno,
-			"%s: %s; the volumes of one old server share it: remove it, it is "
-			"made anew",
-			path, g_strerror(errno));
+		error_set(error, errno,
+			  "%s: %s; the volumes of one old server share it: remove it, it is "
+			  "made anew",
+			  path, g_strerror(errno));
 		if (fd >= 0)
 			close(fd);
 		return NULL;

@@ -78,7 +78,7 @@ static bool by_times(const struct statx *st, const struct source_attr *there)
 	int64_t born = st->stx_mask & STATX_BTIME ? ns(&st->stx_btime) : there->mtime + 1;
 
 	return !mtime_is((struct timespec){st->stx_mtime.tv_sec, st->stx_mtime.tv_nsec},
-				there->mtime) &&
+			 there->mtime) &&
 	       ns(&st->stx_mtime) >= born;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The file of a run (PROOF_ENTRIES of lib/report/manifest/finding.h) while it is under way: the entries, and what
- * of the run must outlive a kill.
+ * The file of a run (PROOF_ENTRIES of lib/report/manifest/finding.h) while it is under way: the
+ * entries, and what of the run must outlive a kill.
  *
  * What was found in one directory is appended as a whole: its entries and findings, a line
  *

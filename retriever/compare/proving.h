@@ -5,8 +5,9 @@
  *
  * A run has threads of its own: one for each of a few directories, a pool for their files, a pool
  * that reads the disk; all as unhurried as the crawler's work (thread.h).  It ends with what it
- * found in PROOF_DIR (lib/report/manifest/finding.h), and goes on after a stop, a kill, or a new start of the
- * retriever, when it is begun again: what was being compared in a directory then is compared anew.
+ * found in PROOF_DIR (lib/report/manifest/finding.h), and goes on after a stop, a kill, or a new
+ * start of the retriever, when it is begun again: what was being compared in a directory then is
+ * compared anew.
  *
  * What the proof rests on: entries come from the old server's listings and from this side's, so
  * what neither lists is in neither; bytes are compared as both sides give them, one file after the

@@ -69,11 +69,11 @@
  *   proof              [proof] state=none|running|stopping|stopped|through number began ended (s)
  *                        sample (of 100000) seed told-by=journal|times objects bytes files-read
  *                        files-cached (not read past the page cache) findings, how many of each
- *                        status (lib/report/manifest/entry.h); error: why it was cut short; while it is running
- *                        bytes-per-second objects-per-second remaining (s, -1: not known).
- *                        `proof begin SAMPLE [SEED]`: likewise, of the run that was begun or gone
- *                        on with; `proof stop`.  `proof list START`: findings from START on:
- *                        [finding N] path (below the root) kind since (s) text remedy; [list] next
+ *                        status (lib/report/manifest/entry.h); error: why it was cut short; while
+ * it is running bytes-per-second objects-per-second remaining (s, -1: not known). `proof begin
+ * SAMPLE [SEED]`: likewise, of the run that was begun or gone on with; `proof stop`.  `proof list
+ * START`: findings from START on: [finding N] path (below the root) kind since (s) text remedy;
+ * [list] next
  *                        (-1: no more)
  *   mend PATH          makes one object, below the root, what it is on the old server
  *                      (proving/mend.h): [mend] text

@@ -57,7 +57,7 @@ class Pages(unittest.TestCase):
         self.assertEqual(shown, documented)
         # What the retriever takes, but for what the crawler and doors ask, verify --content and retry PATH;
         # and what is not its.
-        contract = (SOURCE / "retriever" / "door" / "control.h").read_text()
+        contract = (SOURCE / "retriever" / "socket" / "control.h").read_text()
         taken = set()
         for line in re.findall(r"^ \*   ([a-z][a-z, ]*)", contract, re.M):
             taken |= set(re.findall(r"[a-z]+", line.split("  ")[0]))
@@ -89,7 +89,7 @@ class Pages(unittest.TestCase):
                 self.assertRegex(refused, rf"(?m)^\.(?:BR?|RB \() {name}\b")
 
     def test_keys(self):
-        source = (SOURCE / "retriever" / "config" / "config.c").read_text()
+        source = (SOURCE / "lib" / "config" / "config.c").read_text()
         table = source.split("} keys[] = {")[1].split("\n};")[0]
         keys = set(re.findall(r'\{"([a-z-]+)"', table))
         self.assertIn("root", keys)

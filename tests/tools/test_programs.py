@@ -359,7 +359,7 @@ class Volume(unittest.TestCase):
             self.skipTest("no sys/sdt.h")
         notes = subprocess.run(["readelf", "-n", PROGRAMS["migrate-retriever"]], check=True,
                                capture_output=True, text=True).stdout
-        header = (SOURCE / "retriever" / "source" / "trace.h").read_text()
+        header = (SOURCE / "lib" / "source" / "trace.h").read_text()
         steps = set(re.findall(r"STEP\([A-Z]+, ([a-z]+)\)", header))
         self.assertIn("sent", steps)
         self.assertEqual(set(re.findall(r"Provider: quickmigrate\s+Name: ([a-z]+)", notes)), steps)

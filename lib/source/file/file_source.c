@@ -536,8 +536,7 @@ static char *path_of(const char *url, GError **error)
 
 	if (*path != '/') {
 		error_set(error, EINVAL,
-				  "%s: write an absolute path after three slashes: file:///path",
-				  url);
+			  "%s: write an absolute path after three slashes: file:///path", url);
 		return NULL;
 	}
 	return url_path(url, path, strlen(path), error);
@@ -552,11 +551,10 @@ static bool open_root(struct file_backend *file, const char *url, GError **error
 	file->root_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (file->root_fd >= 0)
 		return true;
-	return error_set(
-		error, errno,
-		"%s: %s cannot be opened (%s); mount or create that directory, or name "
-		"another",
-		url, path, g_strerror(errno));
+	return error_set(error, errno,
+			 "%s: %s cannot be opened (%s); mount or create that directory, or name "
+			 "another",
+			 url, path, g_strerror(errno));
 }
 
 static struct backend *file_open(const struct backend_config *config, struct source_object *root,
@@ -585,9 +583,8 @@ static struct backend *file_open(const struct backend_config *config, struct sou
 					    CLAMP(config->connections, 1, 16) * per, do_request,
 					    scratch_clear, sizeof(struct scratch), file);
 	if (!file->workers || get_attr(file, file->root_fd, attr, &scratch) < 0) {
-		error_set(error, errno,
-				  "%s: cannot be served (%s); raise the limit on processes",
-				  config->url, g_strerror(errno));
+		error_set(error, errno, "%s: cannot be served (%s); raise the limit on processes",
+			  config->url, g_strerror(errno));
 		file_close(&file->base);
 		return NULL;
 	}

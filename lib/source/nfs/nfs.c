@@ -145,9 +145,9 @@ static struct backend *nfs_open(const struct backend_config *config, struct sour
 			    false))
 		return &nfs->base;
 	error_set(error, EAGAIN,
-			  "%s: no threads for its connections; raise the limits on processes and "
-			  "open files",
-			  config->url);
+		  "%s: no threads for its connections; raise the limits on processes and "
+		  "open files",
+		  config->url);
 	source_object_clear(root);
 	nfs_close(&nfs->base);
 	return NULL;

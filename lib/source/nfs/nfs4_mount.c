@@ -213,43 +213,41 @@ gboolean nfs4_explain(const struct nfs_mounting *m, int status, GError **error)
 	case EACCES:
 		if (!wants)
 			break;
-		return error_set(error, -status, "%s: for %s the old server wants %s",
-					 url->text, url->path, wants);
+		return error_set(error, -status, "%s: for %s the old server wants %s", url->text,
+				 url->path, wants);
 	case ENOENT:
-		return error_set(
-			error, -status,
-			"%s: the old server's tree of NFS version 4 has no "
-			"directory %s; write the path as a client mounts it by "
-			"version 4 (below the export with fsid=0, if there is one)",
-			url->text, url->path);
+		return error_set(error, -status,
+				 "%s: the old server's tree of NFS version 4 has no "
+				 "directory %s; write the path as a client mounts it by "
+				 "version 4 (below the export with fsid=0, if there is one)",
+				 url->text, url->path);
 	case EREMOTE:
 	case EREMOTEIO:
 		if (!atomic_load(&m->server->view.referred))
 			break;
 		return error_set(error, -status,
-					 "%s: the old server refers to another one for %s; write "
-					 "that one's URL",
-					 url->text, url->path);
+				 "%s: the old server refers to another one for %s; write "
+				 "that one's URL",
+				 url->text, url->path);
 	case ENOTSUP:
 		return error_set(error, -status,
-					 "%s: the old server does not speak NFS version %s; enable "
-					 "it over TCP there, or leave version= out",
-					 url->text,
-					 url->minors == 1 << 0	 ? "4.0"
-					 : url->minors == 1 << 1 ? "4.1"
-					 : url->minors == 1 << 2 ? "4.2"
-								 : "4");
+				 "%s: the old server does not speak NFS version %s; enable "
+				 "it over TCP there, or leave version= out",
+				 url->text,
+				 url->minors == 1 << 0	 ? "4.0"
+				 : url->minors == 1 << 1 ? "4.1"
+				 : url->minors == 1 << 2 ? "4.2"
+							 : "4");
 	case EMSGSIZE:
 		return error_set(error, -status,
-					 "%s: the old server allows too little in a call by this "
-					 "version of NFS; use version=3 or version=4.0",
-					 url->text);
+				 "%s: the old server allows too little in a call by this "
+				 "version of NFS; use version=3 or version=4.0",
+				 url->text);
 	case ENODATA:
-		return error_set(
-			error, -status,
-			"%s: the old server does not tell %s by NFS version 4; use "
-			"version 3, or another way to it",
-			url->text, m->last);
+		return error_set(error, -status,
+				 "%s: the old server does not tell %s by NFS version 4; use "
+				 "version 3, or another way to it",
+				 url->text, m->last);
 	}
 	return nfs_mounting_explain(m, status, "and its firewall, or give nfsport=", error);
 }

@@ -52,11 +52,10 @@ static gboolean resolve_host(struct nfs_server *server, gint64 deadline, GError 
 		g_usleep(PAUSE_US);
 	}
 	if (ret != 0)
-		return error_set(
-			error, EHOSTUNREACH,
-			"%s: the name %s cannot be resolved (%s); check the name or "
-			"write an address",
-			server->url.text, server->url.host, gai_strerror(ret));
+		return error_set(error, EHOSTUNREACH,
+				 "%s: the name %s cannot be resolved (%s); check the name or "
+				 "write an address",
+				 server->url.text, server->url.host, gai_strerror(ret));
 	for (struct addrinfo *ai = found; ai; ai = ai->ai_next)
 		n++;
 	server->addresses = g_new0(struct nfs_address, n);
@@ -73,8 +72,8 @@ static gboolean resolve_host(struct nfs_server *server, gint64 deadline, GError 
 	freeaddrinfo(found);
 	if (server->n_addresses > 0)
 		return TRUE;
-	return error_set(error, EHOSTUNREACH, "%s: %s has no internet address",
-				 server->url.text, server->url.host);
+	return error_set(error, EHOSTUNREACH, "%s: %s has no internet address", server->url.text,
+			 server->url.host);
 }
 
 /* The port of a program: what the URL says, else what rpcbind says, else what is usual. */
@@ -221,21 +220,21 @@ static gboolean explain_status(struct nfs_mounting *m, int status, GError **erro
 	switch (-status) {
 	case ENOENT:
 		return error_set(error, -status,
-					 "%s: the old server has no export or directory %s; see "
-					 "what it exports with: showmount -e %s",
-					 url->text, url->path, url->host);
+				 "%s: the old server has no export or directory %s; see "
+				 "what it exports with: showmount -e %s",
+				 url->text, url->path, url->host);
 	case ENOTSUP:
 		return error_set(error, -status,
-					 "%s: the old server does not take %s for %s; allow it in "
-					 "its export, or write another one of sec=sys, krb5, krb5i "
-					 "and krb5p",
-					 url->text, url->sec ? "that sec=" : "AUTH_SYS (sec=sys)",
-					 url->path);
+				 "%s: the old server does not take %s for %s; allow it in "
+				 "its export, or write another one of sec=sys, krb5, krb5i "
+				 "and krb5p",
+				 url->text, url->sec ? "that sec=" : "AUTH_SYS (sec=sys)",
+				 url->path);
 	case EAGAIN:
 		return error_set(error, -status,
-					 "%s: the old server does not run NFS version 3, or is "
-					 "still starting; enable version 3 over TCP there",
-					 url->text);
+				 "%s: the old server does not run NFS version 3, or is "
+				 "still starting; enable version 3 over TCP there",
+				 url->text);
 	}
 	return nfs_mounting_explain(
 		m, status, "its rpcbind and firewall, or give nfsport= and mountport=", error);
@@ -329,11 +328,10 @@ static gboolean find_given_acl(struct nfs_mounting *m, GError **error)
 		set_acl(server, server->url.acl_port, true);
 		return TRUE;
 	}
-	return error_set(
-		error, -ret,
-		"%s: no ACLs can be had at aclport=%u (%s); correct that port, or write "
-		"aclport=0 to go without ACLs",
-		server->url.text, server->url.acl_port, g_strerror(-ret));
+	return error_set(error, -ret,
+			 "%s: no ACLs can be had at aclport=%u (%s); correct that port, or write "
+			 "aclport=0 to go without ACLs",
+			 server->url.text, server->url.acl_port, g_strerror(-ret));
 }
 
 static int find_acl(struct nfs_mounting *m)
@@ -543,11 +541,10 @@ static gboolean open_any(struct nfs_mounting *m, struct source_attr *root, GErro
 	if (version4)
 		return open_v4(m, ret, error);
 	if (ret == -ENXIO)
-		return error_set(
-			error, ENOENT,
-			"%s: the old server's rpcbind knows no mount service; start it "
-			"there, or give mountport=, or version=4 if it has no version 3",
-			server->url.text);
+		return error_set(error, ENOENT,
+				 "%s: the old server's rpcbind knows no mount service; start it "
+				 "there, or give mountport=, or version=4 if it has no version 3",
+				 server->url.text);
 	if (ret < 0)
 		return explain_status(m, ret, error);
 	return open_acl(m, error) && open_xattrs(m, root->fileid, error);

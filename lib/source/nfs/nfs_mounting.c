@@ -97,21 +97,20 @@ gboolean nfs_mounting_explain(const struct nfs_mounting *m, int status, const ch
 				"%s: the old server does not let this host's principal in; export "
 				"%s to it with that sec=, and have it take the principal for root",
 				url->text, url->path);
-		return error_set(
-			error, -status,
-			"%s: the old server does not let this host in; export %s "
-			"to it, with AUTH_SYS (or write sec=krb5), or xprtsec=tls, "
-			"and without squashing root",
-			url->text, url->path);
+		return error_set(error, -status,
+				 "%s: the old server does not let this host in; export %s "
+				 "to it, with AUTH_SYS (or write sec=krb5), or xprtsec=tls, "
+				 "and without squashing root",
+				 url->text, url->path);
 	case ENOTDIR:
 		return error_set(error, -status,
-					 "%s: %s is not a directory there; name a directory",
-					 url->text, url->path);
+				 "%s: %s is not a directory there; name a directory", url->text,
+				 url->path);
 	}
 	if (nfs_is_away(status))
 		return error_set(error, -status,
-					 "%s: %s does not answer (%s): %s; check that host, %s",
-					 url->text, url->host, m->last, g_strerror(-status), check);
+				 "%s: %s does not answer (%s): %s; check that host, %s", url->text,
+				 url->host, m->last, g_strerror(-status), check);
 	return error_set(error, -status, "%s: the old server fails (%s): %s; see its log",
-				 url->text, m->last, g_strerror(-status));
+			 url->text, m->last, g_strerror(-status));
 }

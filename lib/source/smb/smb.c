@@ -95,15 +95,14 @@ static bool wait_for_root(struct smb_backend *smb, struct source_attr *attr, GEr
 	why = server->final ? server->final : server->last;
 	if (!known)
 		error_set(error, server->locks ? EKEYREJECTED : EHOSTUNREACH, "%s%s",
-				  why ? why : server->url.text,
-				  why ? "" : ": the server does not answer: see that it runs");
+			  why ? why : server->url.text,
+			  why ? "" : ": the server does not answer: see that it runs");
 	pthread_mutex_unlock(&server->lock);
 	if (known && (!smb_attr_decode(&server->root, attr) || !S_ISDIR(attr->mode)))
-		return error_set(
-			error, EBADMSG,
-			"%s: the server's answers make no sense: see that it is an SMB "
-			"server",
-			server->url.text);
+		return error_set(error, EBADMSG,
+				 "%s: the server's answers make no sense: see that it is an SMB "
+				 "server",
+				 server->url.text);
 	return known;
 }
 
@@ -112,11 +111,10 @@ static bool add_connections(struct smb_pool *pool, struct smb_server *server, un
 {
 	while (pool->n < wanted)
 		if (!smb_conn_add(pool, server, spare))
-			return error_set(
-				error, EAGAIN,
-				"%s: no threads for its connections; raise the limits on "
-				"processes and open files",
-				url);
+			return error_set(error, EAGAIN,
+					 "%s: no threads for its connections; raise the limits on "
+					 "processes and open files",
+					 url);
 	return true;
 }
 

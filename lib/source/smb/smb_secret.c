@@ -55,12 +55,11 @@ static gboolean get_ccache(const struct smb_config *config, const struct smb_url
 	g_autofree char *why = NULL;
 
 	if (g_hostname_is_ip_address(url->host) || !g_ascii_strcasecmp(url->host, "localhost"))
-		return error_set(
-			error, EINVAL,
-			"%s: Kerberos knows servers by their names: write the one that "
-			"its tickets have instead of %s, or set smb-password-file "
-			"instead of smb-ccache",
-			url->text, url->host);
+		return error_set(error, EINVAL,
+				 "%s: Kerberos knows servers by their names: write the one that "
+				 "its tickets have instead of %s, or set smb-password-file "
+				 "instead of smb-ccache",
+				 url->text, url->host);
 	secret->ccache = get_file(url->text, "smb-ccache", config->ccache,
 				  "is not there: get a ticket (kinit -c FILE)", CCACHE_MAX,
 				  &secret->ccache_len, error);
@@ -85,12 +84,11 @@ gboolean smb_secret_get(const struct smb_config *config, const struct smb_url *u
 	if (config->ccache)
 		return get_ccache(config, url, secret, error);
 	if (!config->password_file)
-		return error_set(
-			error, EINVAL,
-			"%s: no password: write it into a file that only root can read "
-			"and set smb-password-file to its path, or smb-ccache to a "
-			"Kerberos ticket cache",
-			url->text);
+		return error_set(error, EINVAL,
+				 "%s: no password: write it into a file that only root can read "
+				 "and set smb-password-file to its path, or smb-ccache to a "
+				 "Kerberos ticket cache",
+				 url->text);
 	secret->password = (char *)get_file(url->text, "smb-password-file", config->password_file,
 					    "is not there: write the password into it",
 					    PASSWORD_MAX, &len, error);
@@ -101,9 +99,9 @@ gboolean smb_secret_get(const struct smb_config *config, const struct smb_url *u
 	if (*secret->password)
 		return TRUE;
 	error_set(error, EINVAL,
-			  "%s: smb-password-file = %s: its first line is empty: write the password "
-			  "there",
-			  url->text, config->password_file);
+		  "%s: smb-password-file = %s: its first line is empty: write the password "
+		  "there",
+		  url->text, config->password_file);
 	smb_secret_clear(secret);
 	return FALSE;
 }

@@ -60,7 +60,7 @@ END_TEST
 
 START_TEST(places)
 {
-	g_autofree char *self = program_find("test_program"), *other = program_find("nothing");
+	g_autofree char *self = program_find("test_spawn"), *other = program_find("nothing");
 
 	ck_assert(access(self, X_OK) == 0);
 	ck_assert(g_str_has_suffix(other, "/quickmigrate/nothing"));
