@@ -103,7 +103,7 @@ static bool is_known(const struct migrate_alias *list, size_t n, const struct mi
 	return false;
 }
 
-static int add(struct migrate_alias **list, size_t *n, const char *line)
+static int add_alias(struct migrate_alias **list, size_t *n, const char *line)
 {
 	struct migrate_alias alias, *longer;
 	int result = *n == MIGRATE_ALIASES_MAX ? -EBADMSG : parse(line, &alias);
@@ -132,7 +132,7 @@ static int read_lines(FILE *file, struct migrate_alias **list, size_t *n)
 	if (getline(&line, &room, file) < 0 || strcmp(line, FIRST_LINE) != 0)
 		result = errno ? -errno : -EBADMSG;
 	while (result == 0 && getline(&line, &room, file) >= 0)
-		result = add(list, n, line);
+		result = add_alias(list, n, line);
 	if (result == 0 && ferror(file))
 		result = errno ? -errno : -EIO;
 	free(line);

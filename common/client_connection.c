@@ -255,7 +255,7 @@ void connection_lost(struct migrate_volume *volume)
 	pthread_mutex_unlock(&volume->lock);
 }
 
-static void refuse(struct migrate_volume *volume)
+static void refuse_connection(struct migrate_volume *volume)
 {
 	pthread_mutex_lock(&volume->lock);
 	close_socket(volume);
@@ -390,7 +390,7 @@ void connection_receive(struct migrate_volume *volume)
 		more = len > 0 ? take_frame(volume, len) : -ECONNRESET;
 	}
 	if (more == -EPROTO)
-		refuse(volume);
+		refuse_connection(volume);
 	else if (more < 0)
 		connection_lost(volume);
 }

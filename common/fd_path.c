@@ -59,7 +59,7 @@ int migrate_open_below(int dir_fd, const char *path, int flags, uint64_t resolve
 /* ---- up -------------------------------------------------------------------------------------- */
 
 /* "head/tail"; both are freed. */
-static char *join(char *head, char *tail)
+static char *join_path(char *head, char *tail)
 {
 	char *path = NULL;
 
@@ -129,7 +129,7 @@ char *migrate_fd_path(int fd)
 		char *name = migrate_dir_name(at);
 		int above = name ? open_above(at) : -1;
 
-		tail = tail ? join(name, tail) : name;
+		tail = tail ? join_path(name, tail) : name;
 		if (at != fd)
 			close(at);
 		at = above;
@@ -140,6 +140,6 @@ char *migrate_fd_path(int fd)
 	if (at >= 0 && at != fd)
 		close(at);
 	if (tail)
-		return join(path, tail);
+		return join_path(path, tail);
 	return path;
 }

@@ -239,7 +239,7 @@ static int link_entry(struct migrate_old_index *index, const struct entry *entry
 }
 
 /* lock */
-static int append(struct migrate_old_index *index, struct entry *entry)
+static int append_index(struct migrate_old_index *index, struct entry *entry)
 {
 	const uint64_t at = index->header->end, ends[] = {at + entry_len(entry), at};
 	int result;
@@ -291,7 +291,7 @@ int migrate_old_index_add(struct migrate_old_index *index, uint64_t inode,
 	*at = find_known(index, &entry);
 	if (!*at) {
 		*at = index->header->end;
-		result = append(index, &entry);
+		result = append_index(index, &entry);
 	}
 	pthread_mutex_unlock(&index->lock);
 	return result;
@@ -362,7 +362,7 @@ static int map(struct migrate_old_index *index)
 }
 
 /* An empty one: all of it has its blocks, so that no page of it is missing later. */
-static int make(int fd, uint64_t objects)
+static int make_index(int fd, uint64_t objects)
 {
 	struct header head = {.bits = BITS_MIN};
 	int result;
@@ -391,11 +391,11 @@ static int mend(struct migrate_old_index *index)
 	if (!result)
 		result = put(index, offsetof(struct header, end), ends, sizeof(ends));
 	while (!result && read_entry(index, index->header->end, &entry))
-		result = append(index, &entry);
+		result = append_index(index, &entry);
 	return result;
 }
 
-static int adopt(struct migrate_old_index *index)
+static int adopt_index(struct migrate_old_index *index)
 {
 	uint8_t epoch[MIGRATE_EPOCH_LEN];
 	struct entry last;
@@ -427,11 +427,11 @@ static int open_index(const char *file, int flags, uint64_t objects, struct migr
 	if (index->fd < 0 || fstat(index->fd, &st) < 0)
 		result = -errno;
 	else if (write && st.st_size < HEAD_LEN)
-		result = make(index->fd, objects);
+		result = make_index(index->fd, objects);
 	if (result == 0)
 		result = map(index);
 	if (result == 0 && write)
-		result = adopt(index);
+		result = adopt_index(index);
 	if (result == 0)
 		*out = index;
 	else

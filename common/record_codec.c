@@ -32,7 +32,7 @@ static bool is_directory(enum migrate_state state)
 	return state == MIGRATE_UNFILLED || state == MIGRATE_FILLED;
 }
 
-static bool is_whole(const struct migrate_extents *set, uint64_t size)
+static bool is_whole_record(const struct migrate_extents *set, uint64_t size)
 {
 	if (!size)
 		return set->n == 0;
@@ -137,7 +137,7 @@ static uint16_t flags_of(const struct migrate_record *rec)
 		flags |= MIGRATE_REC_ERROR;
 	if (rec->dirty.n)
 		flags |= MIGRATE_REC_DIRTY;
-	if (!is_directory(rec->state) && !is_whole(&rec->missing, rec->size))
+	if (!is_directory(rec->state) && !is_whole_record(&rec->missing, rec->size))
 		flags |= MIGRATE_REC_EXTENTS;
 	return flags;
 }
@@ -344,7 +344,7 @@ static void get_path(struct reader *r, struct migrate_record *rec)
 		r->bad = r->no_memory = true;
 }
 
-static void get_handle(struct reader *r, struct migrate_record *rec)
+static void get_handle_record(struct reader *r, struct migrate_record *rec)
 {
 	if (rec->flags & MIGRATE_REC_HANDLE) {
 		rec->handle_len = get_u8(r);
@@ -400,7 +400,7 @@ static void get_record(struct reader *r, struct migrate_record *rec)
 		rec->shown_ctime = get_i64(r);
 	if (rec->flags & MIGRATE_REC_LISTED)
 		rec->listed = (uint64_t)get_i64(r);
-	get_handle(r, rec);
+	get_handle_record(r, rec);
 	if (rec->flags & MIGRATE_REC_PATH)
 		get_path(r, rec);
 	if (rec->flags & MIGRATE_REC_ERROR)

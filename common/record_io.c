@@ -56,7 +56,7 @@ static int check_inode(int fd, struct migrate_record *rec, struct stat *st, bool
 	return 1;
 }
 
-static int load(int fd, struct migrate_record *rec, struct stat *st, bool snapshot)
+static int load_record(int fd, struct migrate_record *rec, struct stat *st, bool snapshot)
 {
 	uint8_t buf[MIGRATE_REC_MAX];
 	ssize_t len = read_value(fd, buf, sizeof(buf));
@@ -80,7 +80,7 @@ static int load(int fd, struct migrate_record *rec, struct stat *st, bool snapsh
 
 int migrate_record_load_stat(int fd, struct migrate_record *rec, struct stat *st)
 {
-	int ret = load(fd, rec, st, false);
+	int ret = load_record(fd, rec, st, false);
 
 	return ret == 0 && migrate_damaged(fd) ? -EIO : ret;
 }
@@ -95,7 +95,7 @@ int migrate_record_load(int fd, struct migrate_record *rec)
 int migrate_record_load_snapshot(int fd, struct migrate_record *rec)
 {
 	struct stat st;
-	int ret = load(fd, rec, &st, true);
+	int ret = load_record(fd, rec, &st, true);
 
 	return ret == 0 && migrate_damaged(fd) ? -EIO : ret;
 }

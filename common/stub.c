@@ -23,7 +23,7 @@ static bool shows_record_times(const struct migrate_record *rec, const struct st
 	return rec->state != MIGRATE_FILLED || migrate_ns(st->st_mtim) == migrate_record_mtime(rec);
 }
 
-static bool is_directory(enum migrate_state state)
+static bool is_directory_stub(enum migrate_state state)
 {
 	return state == MIGRATE_UNFILLED || state == MIGRATE_FILLED;
 }
@@ -85,7 +85,7 @@ int migrate_stub_load(int fd, struct migrate_stub *stub)
 	if (ret == 0) {
 		stub->state = rec.state;
 		stub->error = rec.error;
-		stub->size = is_directory(rec.state) ? 0 : rec.size;
+		stub->size = is_directory_stub(rec.state) ? 0 : rec.size;
 		stub->end = st.st_size;
 		stub->nlink = rec.state == MIGRATE_UNFILLED ? rec.size : 0;
 		stub->mtime = migrate_timespec(migrate_record_mtime(&rec));

@@ -70,7 +70,7 @@ gboolean directory_handle_equal(gconstpointer p, gconstpointer q)
 	return a->type == b->type && a->len == b->len && !memcmp(a->bytes, b->bytes, a->len);
 }
 
-static void append(struct directory_list *list, const struct directory_handle *handle)
+static void append_entry(struct directory_list *list, const struct directory_handle *handle)
 {
 	if (!list->packed)
 		list->packed = g_byte_array_new();
@@ -208,6 +208,6 @@ int directory_read(int fd, const struct directory_scope *scope, int64_t *positio
 		return error;
 	g_ptr_array_sort(found, newest_first);
 	for (guint i = 0; i < found->len; i++)
-		append(list, &((struct found *)found->pdata[i])->handle);
+		append_entry(list, &((struct found *)found->pdata[i])->handle);
 	return 0;
 }

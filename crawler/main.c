@@ -8,7 +8,8 @@
 
 #define PROGRAM "migrate-crawler"
 
-static gboolean parse(int *argc, char ***argv, struct crawl_options *options, gboolean *version)
+static gboolean parse_main(int *argc, char ***argv, struct crawl_options *options,
+			   gboolean *version)
 {
 	gboolean metadata_only = FALSE, once = FALSE, quiet = FALSE;
 	char *order = NULL;
@@ -61,7 +62,7 @@ int main(int argc, char **argv)
 	static struct crawl_options options;
 	gboolean version = FALSE;
 
-	if (!parse(&argc, &argv, &options, &version))
+	if (!parse_main(&argc, &argv, &options, &version))
 		return CRAWL_REFUSED;
 	if (version) {
 		printf(PROGRAM " %s\n", QUICKMIGRATE_VERSION);

@@ -185,7 +185,7 @@ static void node_failed(struct node *node, int error)
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
-static void request_done(void *arg, int status)
+static void request_done_node(void *arg, int status)
 {
 	struct node *node = arg;
 
@@ -212,9 +212,9 @@ static void request_node(struct node *node, enum request request)
 	}
 	if (request == REQUEST_FILL)
 		id = walk->ops->fill(walk->arg, node->fd, MIGRATE_BACKGROUND | walk->flags,
-				     request_done, node);
+				     request_done_node, node);
 	else
-		id = walk->ops->finish(walk->arg, node->fd, request_done, node);
+		id = walk->ops->finish(walk->arg, node->fd, request_done_node, node);
 	if (id)
 		walk->under_way[request]++;
 	else
@@ -462,7 +462,7 @@ int walk_new(int root_fd, const struct walk_ops *ops, void *arg, struct walk **o
 	return 0;
 }
 
-static void forget(struct walk *walk)
+static void forget_node(struct walk *walk)
 {
 	g_ptr_array_set_size(walk->open, 0);
 	g_queue_clear(&walk->answered);
@@ -476,7 +476,7 @@ static void forget(struct walk *walk)
 
 void walk_free(struct walk *walk)
 {
-	forget(walk);
+	forget_node(walk);
 	g_ptr_array_free(walk->open, TRUE);
 	g_hash_table_destroy(walk->active);
 	g_free(walk);
@@ -486,7 +486,7 @@ void walk_begin(struct walk *walk, unsigned flags)
 {
 	struct directory_handle handle;
 
-	forget(walk);
+	forget_node(walk);
 	walk->counts = (struct walk_counts){0};
 	walk->flags = flags;
 	walk->root_done = false;

@@ -104,7 +104,7 @@ static void give_up(struct ask_all_member *member, int status)
 	g_clear_pointer(&member->reply, g_key_file_unref);
 }
 
-static void look_at(struct ask_all_member *member, gint64 now)
+static void look_at_member(struct ask_all_member *member, gint64 now)
 {
 	int error = migrate_volume_dispatch(member->volume, 0);
 	gint64 since;
@@ -148,6 +148,6 @@ void ask_all_wait(struct ask_all *crowd, gint64 deadline)
 		now = g_get_monotonic_time();
 		for (unsigned i = 0; i < crowd->n; i++)
 			if (crowd->members[i].volume)
-				look_at(&crowd->members[i], now);
+				look_at_member(&crowd->members[i], now);
 	}
 }

@@ -233,7 +233,7 @@ static char *when(int64_t ns)
 	return time ? g_date_time_format(time, "%Y-%m-%d %H:%M:%S") : g_strdup("?");
 }
 
-static enum ctl_exit list(struct listing *listing)
+static enum ctl_exit list_changes(struct listing *listing)
 {
 	g_autoptr(GError) error = NULL;
 	struct journal_state state;
@@ -282,7 +282,7 @@ enum ctl_exit ctl_changes(const struct ctl *ctl)
 	if (!listing.root)
 		ctl_complain("%s: %s", config->root, g_strerror(errno));
 	else if ((listing.reader = journal_open(config->journal, &error)))
-		result = list(&listing);
+		result = list_changes(&listing);
 	else
 		ctl_complain("%s", error->message);
 	journal_close(listing.reader);

@@ -104,7 +104,7 @@ static struct volume_config *config_of_url(const struct ctl *ctl)
 	return config;
 }
 
-static struct volume_config *load(const struct ctl *ctl)
+static struct volume_config *load_check(const struct ctl *ctl)
 {
 	g_autoptr(GError) error = NULL;
 	const bool url = strstr(ctl->volume, "://") != NULL;
@@ -200,8 +200,8 @@ static bool print(const struct ctl *ctl, const char *output, const char *name,
 	return fflush(stdout) == 0;
 }
 
-static enum ctl_exit conclude(const struct ctl *ctl, const char *output, const char *name,
-			      const struct survey *survey)
+static enum ctl_exit conclude_check(const struct ctl *ctl, const char *output, const char *name,
+				    const struct survey *survey)
 {
 	static const enum ctl_exit statuses[] = {
 		[SURVEY_GO] = CTL_OK, [SURVEY_LOSSES] = CTL_REFUSED, [SURVEY_STOP] = CTL_USAGE};
@@ -216,7 +216,8 @@ static enum ctl_exit conclude(const struct ctl *ctl, const char *output, const c
 	return statuses[survey_verdict(survey)];
 }
 
-static enum ctl_exit run(const struct ctl *ctl, struct survey_options *options, const char *output)
+static enum ctl_exit run_check(const struct ctl *ctl, struct survey_options *options,
+			       const char *output)
 {
 	const char *name = options->config->name;
 	struct shown shown = {.ctl = ctl, .terminal = isatty(STDERR_FILENO)};
@@ -239,7 +240,7 @@ static enum ctl_exit run(const struct ctl *ctl, struct survey_options *options, 
 	if (shown.terminal)
 		fputs("\r\033[K", stderr);
 	if (good)
-		result = conclude(ctl, output, name, &survey);
+		result = conclude_check(ctl, output, name, &survey);
 	else
 		ctl_complain("check: %s: %s", ctl->volume, error->message);
 	if (good)
@@ -252,7 +253,7 @@ static enum ctl_exit run(const struct ctl *ctl, struct survey_options *options, 
 enum ctl_exit ctl_survey(const struct ctl *ctl)
 {
 	const struct sigaction action = {.sa_handler = take_signal};
-	struct volume_config *config = load(ctl);
+	struct volume_config *config = load_check(ctl);
 	struct survey_options options = {.config = config};
 	enum ctl_exit result = CTL_USAGE;
 
@@ -264,7 +265,7 @@ enum ctl_exit ctl_survey(const struct ctl *ctl)
 	if (take_options(ctl, &options)) {
 		g_autofree char *place = g_path_get_dirname(config->report);
 
-		result = run(ctl, &options, ctl->output ? ctl->output : place);
+		result = run_check(ctl, &options, ctl->output ? ctl->output : place);
 	}
 	config_free(config);
 	return result;

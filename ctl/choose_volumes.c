@@ -9,7 +9,7 @@
 #include "ctl/ask_all.h"
 #include "lib/config/config.h"
 
-static bool is_known(GPtrArray *all, const char *volume)
+static bool is_known_volume(GPtrArray *all, const char *volume)
 {
 	for (unsigned i = 0; i < all->len; i++)
 		if (!strcmp(((struct volume_name *)all->pdata[i])->name, volume))
@@ -20,7 +20,7 @@ static bool is_known(GPtrArray *all, const char *volume)
 static bool all_known(const struct ctl *ctl, GPtrArray *all, char **names)
 {
 	for (char **name = names; *name; name++)
-		if (!is_known(all, *name))
+		if (!is_known_volume(all, *name))
 			return ctl_complain("%s: no such volume in %s; correct the name, or leave "
 					    "it out",
 					    *name,

@@ -63,35 +63,35 @@ static enum ctl_exit crawl(const struct ctl *ctl)
 	return WIFEXITED(status) && !WEXITSTATUS(status) ? check_whole(ctl) : CTL_REFUSED;
 }
 
-static uint64_t number(GKeyFile *reply, const char *key)
+static uint64_t number_copy(GKeyFile *reply, const char *key)
 {
 	return ctl_number(reply, "copy", key);
 }
 
-static void say(const struct ctl *ctl, GKeyFile *reply)
+static void say_copy(const struct ctl *ctl, GKeyFile *reply)
 {
-	g_autofree char *bytes = ctl_bytes(number(reply, "bytes"));
-	g_autofree char *fetched = ctl_bytes(number(reply, "bytes-fetched"));
-	g_autofree char *aside = ctl_bytes(number(reply, "aside-bytes"));
-	uint64_t left = number(reply, "left");
+	g_autofree char *bytes = ctl_bytes(number_copy(reply, "bytes"));
+	g_autofree char *fetched = ctl_bytes(number_copy(reply, "bytes-fetched"));
+	g_autofree char *aside = ctl_bytes(number_copy(reply, "aside-bytes"));
+	uint64_t left = number_copy(reply, "left");
 
 	printf("%s: run %" G_GUINT64_FORMAT ": %" G_GUINT64_FORMAT
 	       " objects, %s, in %" G_GUINT64_FORMAT " s\n",
-	       ctl->volume, number(reply, "run"), number(reply, "objects"), bytes,
-	       number(reply, "seconds"));
-	printf("  the same as before  %" G_GUINT64_FORMAT "\n", number(reply, "same"));
-	printf("  new or changed      %" G_GUINT64_FORMAT ", %s fetched\n", number(reply, "made"),
-	       fetched);
-	printf("  gone there          %" G_GUINT64_FORMAT "\n", number(reply, "gone"));
-	if (number(reply, "aside"))
+	       ctl->volume, number_copy(reply, "run"), number_copy(reply, "objects"), bytes,
+	       number_copy(reply, "seconds"));
+	printf("  the same as before  %" G_GUINT64_FORMAT "\n", number_copy(reply, "same"));
+	printf("  new or changed      %" G_GUINT64_FORMAT ", %s fetched\n",
+	       number_copy(reply, "made"), fetched);
+	printf("  gone there          %" G_GUINT64_FORMAT "\n", number_copy(reply, "gone"));
+	if (number_copy(reply, "aside"))
 		printf("  set aside           %" G_GUINT64_FORMAT ", %s; see migratectl aside %s\n",
-		       number(reply, "aside"), aside, ctl->volume);
+		       number_copy(reply, "aside"), aside, ctl->volume);
 	if (left)
 		printf("  left for the next   %" G_GUINT64_FORMAT "; see migratectl errors %s\n",
 		       left, ctl->volume);
 	printf("  The next run takes about %" G_GUINT64_FORMAT
 	       " s, and the time for what changes until then.\n",
-	       number(reply, "next-seconds"));
+	       number_copy(reply, "next-seconds"));
 }
 
 enum ctl_exit ctl_copy(const struct ctl *ctl)
@@ -108,6 +108,6 @@ enum ctl_exit ctl_copy(const struct ctl *ctl)
 	if (ctl->json)
 		ctl_print_json(ctl_json(reply, false), true);
 	else
-		say(ctl, reply);
+		say_copy(ctl, reply);
 	return ctl_yes(reply, "copy", "whole") ? CTL_OK : CTL_REFUSED;
 }

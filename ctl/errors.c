@@ -31,7 +31,7 @@ static void add_number(JsonBuilder *builder, GKeyFile *reply, const char *group,
 }
 
 /* One by one: there may be a million. */
-static void print_json(struct listing *listing, GKeyFile *reply, const char *group)
+static void print_json_error(struct listing *listing, GKeyFile *reply, const char *group)
 {
 	g_autoptr(JsonBuilder) builder = json_builder_new();
 
@@ -71,7 +71,7 @@ static void print_one(struct listing *listing, GKeyFile *reply, const char *grou
 	if (listing->each)
 		listing->each(listing->arg, path, reason);
 	else if (listing->ctl->json)
-		print_json(listing, reply, group);
+		print_json_error(listing, reply, group);
 	else if (listing->ctl->summary)
 		printf("%s%s%8" G_GUINT64_FORMAT "  %s (%s)\n",
 		       listing->ctl->many ? listing->ctl->volume : "",

@@ -91,7 +91,7 @@ static enum ctl_exit ask_retriever(struct making *m)
 	return result;
 }
 
-static void add_loss(struct making *m, const struct report_line *line)
+static void add_loss_final_report(struct making *m, const struct report_line *line)
 {
 	g_autofree char *what = g_strdup_printf("%s: %s", report_kind_name(line->kind), line->text);
 
@@ -112,7 +112,7 @@ static void read_losses(struct making *m)
 
 	while (file && getline(&text, &room, file) > 0) {
 		if (report_parse(text, &line)) {
-			add_loss(m, &line);
+			add_loss_final_report(m, &line);
 			report_line_clear(&line);
 		}
 	}
@@ -253,7 +253,7 @@ static gboolean feed_objects(struct making *m, struct proof_sorter *sorter)
 }
 
 /* Names in the tree, its own with them; -1: not known. */
-static int64_t count_names(int root_fd)
+static int64_t count_names_final_report(int root_fd)
 {
 	gint64 all = own_count(root_fd, ".", G_MAXINT64);
 	gint64 private = migrate_has_private(root_fd)
@@ -268,13 +268,13 @@ static gboolean make_files(struct making *m, const char *key)
 	struct proof_sorter *sorter = proof_sorter_new(m->output, &m->error);
 	gboolean ok = sorter && feed_objects(m, sorter);
 
-	m->final->names_here = count_names(m->root_fd);
+	m->final->names_here = count_names_final_report(m->root_fd);
 	ok = ok && report_make(m->final, m->dir_fd, sorter, key, &m->error);
 	proof_sorter_free(sorter);
 	return ok;
 }
 
-static enum ctl_exit make(struct making *m, const char *key)
+static enum ctl_exit make_final_report(struct making *m, const char *key)
 {
 	const char *volume = m->ctl->volume;
 	g_autofree char *verdict = NULL;
@@ -301,7 +301,7 @@ static enum ctl_exit make(struct making *m, const char *key)
 	return final_is_complete(m->final) ? CTL_OK : CTL_REFUSED;
 }
 
-static struct final *begin(const struct making *m, GError **error)
+static struct final *begin_final_report(const struct making *m, GError **error)
 {
 	struct final *final = final_new(m->output, error);
 
@@ -334,12 +334,12 @@ enum ctl_exit ctl_final(const struct ctl *ctl)
 			g_set_error(&error, MANIFEST_ERROR, 0, "%s: %s",
 				    m.dir_fd < 0 ? output : m.config->root, g_strerror(errno));
 		else
-			m.final = begin(&m, &error);
+			m.final = begin_final_report(&m, &error);
 	}
 	if (error)
 		ctl_complain("%s", error->message);
 	else
-		result = make(&m, ctl->key);
+		result = make_final_report(&m, ctl->key);
 	final_free(m.final);
 	config_free(m.config);
 	g_clear_error(&m.error);

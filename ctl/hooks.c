@@ -67,7 +67,7 @@ static void set_mark(struct run *run, const char *volume, const char *key, const
 		g_key_file_remove_key(run->marks, volume, key, NULL);
 }
 
-static void fail(struct run *run, const struct due *due, const char *what)
+static void fail_hook(struct run *run, const struct due *due, const char *what)
 {
 	ctl_complain("%s: the hook on-%s %s; it is run again the next time", due->volume, due->key,
 		     what);
@@ -103,9 +103,9 @@ static void ended(GPid pid, gint status, gpointer data)
 	if (due->limit)
 		g_source_remove(due->limit);
 	if (due->late)
-		fail(run, due, "took longer than " G_STRINGIFY(LIMIT_S) " s and was ended");
+		fail_hook(run, due, "took longer than " G_STRINGIFY(LIMIT_S) " s and was ended");
 	else if (!g_spawn_check_wait_status(status, &error))
-		fail(run, due, error->message);
+		fail_hook(run, due, error->message);
 	else
 		set_mark(run, due->volume, due->key, due->mark);
 	if (!--run->under_way)
@@ -151,7 +151,7 @@ static void start(struct due *due, const char *command, GKeyFile *status, uint64
 	if (!g_shell_parse_argv(command, NULL, &argv, &error) ||
 	    !g_spawn_async("/", argv, environment, G_SPAWN_DO_NOT_REAP_CHILD, own_group, NULL,
 			   &due->pid, &error)) {
-		fail(run, due, error->message);
+		fail_hook(run, due, error->message);
 		due_free(due);
 		return;
 	}
@@ -164,8 +164,8 @@ static void start(struct due *due, const char *command, GKeyFile *status, uint64
  */
 
 /* The volume's state is `value`, for which the hook is due if `news`; else only the mark is set. */
-static void note(struct run *run, const struct volume_name *name, GKeyFile *status, enum hook hook,
-		 const char *value, const char *event, uint64_t new_errors)
+static void note_hook(struct run *run, const struct volume_name *name, GKeyFile *status,
+		      enum hook hook, const char *value, const char *event, uint64_t new_errors)
 {
 	static const char *const keys[] = {
 		[HOOK_WHOLE] = "whole", [HOOK_ERROR] = "error", [HOOK_AWAY] = "away"};
@@ -184,7 +184,7 @@ static void note(struct run *run, const struct volume_name *name, GKeyFile *stat
 	start(due, name->hooks[hook], status, new_errors);
 }
 
-static void look_at(struct run *run, const struct volume_name *name, GKeyFile *status)
+static void look_at_hook(struct run *run, const struct volume_name *name, GKeyFile *status)
 {
 	g_autofree char *state = ctl_text(status, "volume", "state");
 	const bool whole = !strcmp(state, "whole") || !strcmp(state, "finished");
@@ -195,14 +195,14 @@ static void look_at(struct run *run, const struct volume_name *name, GKeyFile *s
 	const uint64_t told = g_key_file_get_uint64(run->marks, name->name, "error", NULL);
 	g_autofree char *number = g_strdup_printf("%" G_GUINT64_FORMAT, errors);
 
-	note(run, name, status, HOOK_WHOLE, whole ? "true" : NULL,
-	     whole && !was_whole ? "whole" : NULL, 0);
-	note(run, name, status, HOOK_ERROR, number, errors > told ? "error" : NULL,
-	     errors > told ? errors - told : 0);
+	note_hook(run, name, status, HOOK_WHOLE, whole ? "true" : NULL,
+		  whole && !was_whole ? "whole" : NULL, 0);
+	note_hook(run, name, status, HOOK_ERROR, number, errors > told ? "error" : NULL,
+		  errors > told ? errors - told : 0);
 	if (away >= AWAY_S)
-		note(run, name, status, HOOK_AWAY, "true", was_away ? NULL : "away", 0);
+		note_hook(run, name, status, HOOK_AWAY, "true", was_away ? NULL : "away", 0);
 	else if (!away)
-		note(run, name, status, HOOK_AWAY, NULL, was_away ? "back" : NULL, 0);
+		note_hook(run, name, status, HOOK_AWAY, NULL, was_away ? "back" : NULL, 0);
 }
 
 /* What is kept of volumes that the configuration has no more. */
@@ -222,7 +222,7 @@ static void forget_others(struct run *run, const GPtrArray *names)
 }
 
 /* Those that have a hook and whose retriever answers.  NULL with a line on stderr. */
-static struct ask_all *ask(const struct ctl *ctl, const GPtrArray *names)
+static struct ask_all *ask_hook(const struct ctl *ctl, const GPtrArray *names)
 {
 	g_autoptr(GStrvBuilder) builder = g_strv_builder_new();
 	g_auto(GStrv) list = NULL;
@@ -257,7 +257,7 @@ static int lock(const char *file)
 	return fd;
 }
 
-static void save(struct run *run)
+static void save_hook(struct run *run)
 {
 	g_autofree char *text = g_key_file_to_data(run->marks, NULL, NULL);
 	g_autoptr(GError) error = NULL;
@@ -309,13 +309,13 @@ enum ctl_exit ctl_hooks(const struct ctl *ctl)
 		if (has_none(names->pdata[i]))
 			g_ptr_array_remove_index(names, i);
 	run.loop = g_main_loop_new(NULL, FALSE);
-	crowd = ask(ctl, names);
+	crowd = ask_hook(ctl, names);
 	for (guint i = 0; crowd && i < names->len; i++)
 		if (crowd->members[i].reply)
-			look_at(&run, names->pdata[i], crowd->members[i].reply);
+			look_at_hook(&run, names->pdata[i], crowd->members[i].reply);
 	if (run.under_way)
 		g_main_loop_run(run.loop);
-	save(&run);
+	save_hook(&run);
 	ask_all_free(crowd);
 	g_main_loop_unref(run.loop);
 	close(fd);

@@ -15,7 +15,7 @@
 #define LINES_MAX    100
 #define OPEN_TYPE    "application/openmetrics-text"
 
-static void answer(const char *status, const char *type, const char *body)
+static void answer_http(const char *status, const char *type, const char *body)
 {
 	printf("HTTP/1.1 %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
 	       "Connection: close\r\n\r\n%s",
@@ -24,7 +24,7 @@ static void answer(const char *status, const char *type, const char *body)
 
 static enum ctl_exit refuse(const char *status, const char *body)
 {
-	answer(status, "text/plain; charset=utf-8", body);
+	answer_http(status, "text/plain; charset=utf-8", body);
 	return CTL_OK;
 }
 
@@ -76,9 +76,9 @@ enum ctl_exit ctl_http_answer(const struct ctl *ctl, ctl_metrics_fn metrics)
 	if (!text)
 		return refuse("500 Internal Server Error",
 			      "the configuration cannot be read; see the journal\n");
-	answer("200 OK",
-	       open ? OPEN_TYPE "; version=1.0.0; charset=utf-8"
-		    : "text/plain; version=0.0.4; charset=utf-8",
-	       text);
+	answer_http("200 OK",
+		    open ? OPEN_TYPE "; version=1.0.0; charset=utf-8"
+			 : "text/plain; version=0.0.4; charset=utf-8",
+		    text);
 	return CTL_OK;
 }

@@ -367,7 +367,7 @@ static bool is_for_all(const struct command *command)
 }
 
 /* How many of the arguments are names. */
-static int count_names(const struct command *command, int arguments)
+static int count_names_option(const struct command *command, int arguments)
 {
 	if (is_for_all(command))
 		return 0;
@@ -420,7 +420,7 @@ static void say_restart(enum ctl_exit result)
 /* Chooses the volumes, and does it. */
 static enum ctl_exit run_command(const struct command *command, int argc, char **argv)
 {
-	const int names = count_names(command, argc);
+	const int names = count_names_option(command, argc);
 	g_autoptr(GStrvBuilder) builder = g_strv_builder_new();
 
 	for (int i = 0; i < names; i++)

@@ -65,7 +65,7 @@ static void add_problems(JsonBuilder *builder, const char *name, const GPtrArray
 	json_builder_end_array(builder);
 }
 
-static void print_json(bool plan, const struct rollback_result *result)
+static void print_json_rollback(bool plan, const struct rollback_result *result)
 {
 	const struct plan *p = &result->plan;
 	const struct carry_result *d = &result->done;
@@ -123,7 +123,7 @@ static void print_deeds(const struct problem *problem)
 	printf(": %s\n", problem->text);
 }
 
-static void print_text(const char *volume, bool plan, const struct rollback_result *result)
+static void print_text_rollback(const char *volume, bool plan, const struct rollback_result *result)
 {
 	const struct plan *p = &result->plan;
 	const struct carry_result *d = &result->done;
@@ -227,9 +227,9 @@ static enum ctl_exit run_once(const struct ctl *ctl, const struct volume_config 
 		if (!ctl->plan && !stop)
 			note_status(config, ctl->follow, &result);
 		if (print && ctl->json)
-			print_json(ctl->plan, &result);
+			print_json_rollback(ctl->plan, &result);
 		else if (print || result.conflicts->len || result.losses->len)
-			print_text(ctl->volume, ctl->plan, &result);
+			print_text_rollback(ctl->volume, ctl->plan, &result);
 		fflush(stdout);
 		if (stop && !ctl->follow)
 			ctl_complain("%s: stopped; the next " PROGRAM

@@ -22,7 +22,7 @@ static gint by_day(gconstpointer a, gconstpointer b)
 }
 
 /* A line "DAY ADDRESS REQUESTS"; days come in their order. */
-static void take(GPtrArray *clients, GHashTable *known, const char *line)
+static void take_takeover_clients(GPtrArray *clients, GHashTable *known, const char *line)
 {
 	g_auto(GStrv) fields = g_strsplit(line, " ", -1);
 	struct takeover_client *client;
@@ -53,7 +53,7 @@ GPtrArray *takeover_clients(const struct volume_config *config)
 		return clients;
 	g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
 	for (guint i = 0; lines[i]; i++)
-		take(clients, known, lines[i]);
+		take_takeover_clients(clients, known, lines[i]);
 	g_ptr_array_sort(clients, by_day);
 	return clients;
 }

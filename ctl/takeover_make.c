@@ -106,7 +106,7 @@ struct answer {
 	int status;
 };
 
-static void take_answer(void *arg, int status)
+static void take_answer_state(void *arg, int status)
 {
 	struct answer *answer = arg;
 
@@ -119,7 +119,7 @@ static int fetch_name(struct making *making, int dir_fd, const char *name)
 	const struct timespec end = migrate_in_ms(NAME_SECONDS * 1000);
 	struct answer answer = {.done = false};
 	uint64_t request =
-		migrate_fetch_name(making->volume, dir_fd, name, 0, take_answer, &answer);
+		migrate_fetch_name(making->volume, dir_fd, name, 0, take_answer_state, &answer);
 
 	if (!request)
 		return -errno;
@@ -132,7 +132,7 @@ static int fetch_name(struct making *making, int dir_fd, const char *name)
 }
 
 /* A descriptor, or -errno. */
-static int enter(struct making *making, int dir_fd, const char *name)
+static int enter_takeover_make(struct making *making, int dir_fd, const char *name)
 {
 	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NOATIME | O_CLOEXEC;
 	struct stat here, there;
@@ -153,7 +153,7 @@ static int enter(struct making *making, int dir_fd, const char *name)
 	return fd;
 }
 
-static int open_directory(struct making *making, const char *path)
+static int open_directory_state(struct making *making, const char *path)
 {
 	g_auto(GStrv) names = g_strsplit(path, "/", -1);
 	int fd = openat(making->root_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -165,7 +165,7 @@ static int open_directory(struct making *making, const char *path)
 			continue;
 		fd = !strcmp(names[i], "..") || (!i && !strcmp(names[i], MIGRATE_PRIVATE_DIR))
 			     ? -ENOENT
-			     : enter(making, dir_fd, names[i]);
+			     : enter_takeover_make(making, dir_fd, names[i]);
 		close(dir_fd);
 	}
 	return fd;
@@ -174,7 +174,7 @@ static int open_directory(struct making *making, const char *path)
 /* ---- the file -------------------------------------------------------------------------------- */
 
 /* In place of what the file had of that handle. */
-static void put(struct making *making, const struct migrate_alias *alias)
+static void put_state(struct making *making, const struct migrate_alias *alias)
 {
 	for (guint i = 0; i < making->aliases->len; i++) {
 		struct migrate_alias *had =
@@ -201,7 +201,7 @@ static void add_handle(struct making *making, const struct mounts_handle *handle
 		leave_out(making, handle->path, handle->why);
 		return;
 	}
-	fd = open_directory(making, path);
+	fd = open_directory_state(making, path);
 	result = fd < 0 ? fd : migrate_alias_bind(fd, "", &alias);
 	if (fd >= 0)
 		close(fd);
@@ -211,14 +211,14 @@ static void add_handle(struct making *making, const struct mounts_handle *handle
 	}
 	memcpy(alias.old, handle->handle, handle->len);
 	alias.path = strdup(path);
-	put(making, &alias);
+	put_state(making, &alias);
 	if (!strcmp(path, "."))
 		making->made->fsid = handle->fsid;
 	else if (handle->fsid != making->made->fsid)
 		making->made->many = TRUE;
 }
 
-static gboolean load(struct making *making, GError **error)
+static gboolean load_takeover_make(struct making *making, GError **error)
 {
 	struct migrate_alias *list;
 	size_t n;
@@ -236,7 +236,7 @@ static gboolean load(struct making *making, GError **error)
 	return TRUE;
 }
 
-static gboolean save(struct making *making, GError **error)
+static gboolean save_state(struct making *making, GError **error)
 {
 	const char *path = making->config->takeover_file;
 	g_autofree char *text = NULL;
@@ -260,12 +260,12 @@ static gboolean make_all(struct making *making, GError **error)
 	g_autoptr(GPtrArray) paths = find_paths(making, error);
 
 	if (!paths || !mounts_ask_handles(&making->server, paths, handles, error) ||
-	    !load(making, error))
+	    !load_takeover_make(making, error))
 		return FALSE;
 	for (guint i = 0; i < handles->len; i++)
 		add_handle(making, handles->pdata[i]);
 	making->made->handles = making->aliases->len;
-	return save(making, error);
+	return save_state(making, error);
 }
 
 static void alias_clear(gpointer alias)

@@ -147,7 +147,7 @@ static void say_statuses(GKeyFile *reply)
 	}
 }
 
-static void say(const struct ctl *ctl, GKeyFile *reply, const char *state)
+static void say_verify(const struct ctl *ctl, GKeyFile *reply, const char *state)
 {
 	g_autofree char *bytes = ctl_bytes(number(reply, "bytes"));
 	g_autofree char *told_by = ctl_text(reply, GROUP, "told-by");
@@ -168,7 +168,7 @@ static void say(const struct ctl *ctl, GKeyFile *reply, const char *state)
 		       cached);
 }
 
-static enum ctl_exit conclude(const struct ctl *ctl, GKeyFile *reply, const char *state)
+static enum ctl_exit conclude_verify(const struct ctl *ctl, GKeyFile *reply, const char *state)
 {
 	g_autofree char *error = ctl_text(reply, GROUP, "error");
 
@@ -205,8 +205,8 @@ static enum ctl_exit show(const struct ctl *ctl, struct ctl_link *link, GKeyFile
 	if (ctl->json)
 		puts("]}");
 	else
-		say(ctl, reply, state);
-	return conclude(ctl, reply, state);
+		say_verify(ctl, reply, state);
+	return conclude_verify(ctl, reply, state);
 }
 
 /* ---- both sides: a run ----------------------------------------------------------------------- */

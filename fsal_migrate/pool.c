@@ -52,7 +52,7 @@ static void wait_for_job(struct worker *worker)
 		glist_del(&worker->idle);
 }
 
-static void *work(void *arg)
+static void *work_pool(void *arg)
 {
 	struct mg_job *job;
 
@@ -133,7 +133,7 @@ static int start_threads(unsigned workers)
 		struct worker *worker = &pool.workers[pool.n_workers];
 
 		pthread_cond_init(&worker->wake, NULL);
-		error = pthread_create(&worker->thread, NULL, work, worker);
+		error = pthread_create(&worker->thread, NULL, work_pool, worker);
 		if (!error)
 			pool.n_workers++;
 	}

@@ -41,7 +41,7 @@ struct guard {
 	pid_t self;
 };
 
-static gint64 clock_ms(void)
+static gint64 clock_ms_guard(void)
 {
 	return g_get_monotonic_time() / 1000;
 }
@@ -178,7 +178,7 @@ static void status_done(void *arg, int status, const char *text)
 
 static void do_regularly(struct guard *guard)
 {
-	const gint64 now = clock_ms();
+	const gint64 now = clock_ms_guard();
 
 	if (!guard->status_asked && now >= guard->next_status) {
 		guard->next_status = now + STATUS_MS;
@@ -238,8 +238,8 @@ gboolean guard_turn(struct guard *guard, GError **error)
 	if (!guard->stop)
 		return TRUE;
 	if (!guard->stopped)
-		guard->stopped = clock_ms();
-	return waits_waiting(guard->waits) && clock_ms() < guard->stopped + STOP_MS;
+		guard->stopped = clock_ms_guard();
+	return waits_waiting(guard->waits) && clock_ms_guard() < guard->stopped + STOP_MS;
 }
 
 void guard_stop(struct guard *guard)
@@ -318,7 +318,7 @@ static gboolean watch_root(const char *root, GError **error)
 	return result == 0;
 }
 
-static gboolean begin(struct guard *guard, GError **error)
+static gboolean begin_guard(struct guard *guard, GError **error)
 {
 	const struct volume_config *config = guard->config;
 	g_autofree char *path = g_strconcat(config->socket, GUARD_LOCK_SUFFIX, NULL);
@@ -361,7 +361,7 @@ struct guard *guard_new(const struct volume_config *config, bool refuse, GError 
 	guard->state_fd = guard->lock_fd = -1;
 	for (int group = 0; group < MARKS_GROUPS; group++)
 		guard->marks.fd[group] = -1;
-	if (begin(guard, error))
+	if (begin_guard(guard, error))
 		return guard;
 	guard_free(guard);
 	return NULL;

@@ -36,7 +36,7 @@ static pid_t holder(int fd)
 }
 
 /* The keeper that runs; -1: none. */
-static int find(const char *path)
+static int find_keeper(const char *path)
 {
 	const int fd = open(path, O_RDWR | O_CLOEXEC);
 	const pid_t pid = fd < 0 ? 0 : holder(fd);
@@ -99,7 +99,7 @@ static int receive(const char *path, unsigned n)
 /* Where it is asked by its socket, no kernel.yama.ptrace_scope matters. */
 int keeper_get(const char *path, unsigned n)
 {
-	const int pidfd = find(path);
+	const int pidfd = find_keeper(path);
 	int fd = pidfd < 0 ? -1 : receive(path, n);
 
 	if (pidfd >= 0 && fd < 0)
@@ -111,7 +111,7 @@ int keeper_get(const char *path, unsigned n)
 
 void keeper_end(const char *path)
 {
-	const int pidfd = find(path);
+	const int pidfd = find_keeper(path);
 	struct pollfd ended = {.fd = pidfd, .events = POLLIN};
 
 	if (pidfd < 0)

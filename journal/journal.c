@@ -205,7 +205,7 @@ void journal_ask(struct journal *journal, int signal)
 
 /* ---- committing ------------------------------------------------------------------------------ */
 
-static void say(struct journal *journal)
+static void say_journal(struct journal *journal)
 {
 	int ret;
 
@@ -245,7 +245,7 @@ static bool no_room(struct journal *journal, GError *why, GError **error)
 			  why->message);
 	g_error_free(why);
 	journal->live.full = 1;
-	say(journal);
+	say_journal(journal);
 	return true;
 }
 
@@ -319,7 +319,7 @@ static bool commit(struct journal *journal, bool now, GError **error)
 	journal->live.settled = watched.settled;
 	journal->committed = journal_boottime();
 	journal->idle = true;
-	say(journal);
+	say_journal(journal);
 	return true;
 }
 
@@ -337,7 +337,7 @@ static void start_scan(struct journal *journal)
 	journal->scan_began = journal_boottime();
 	journal->later = INT64_MAX;
 	journal->scan = scan_new(journal->volume, journal->store, gap_from(state), state->since);
-	say(journal);
+	say_journal(journal);
 }
 
 static void say_scanned(struct journal *journal, bool was_gap)
@@ -373,7 +373,7 @@ static bool end_scan(struct journal *journal, GError **error)
 		say_scanned(journal, was_gap);
 		journal->look_again = journal_boottime() + UNREAD_AFTER;
 		stop_scan(journal);
-		say(journal);
+		say_journal(journal);
 	}
 	journal->ending = false;
 	return good;
@@ -393,7 +393,7 @@ static bool scan(struct journal *journal, GError **error)
 		g_warning("%s; the gap stays, and is looked at again", why->message);
 		g_error_free(why);
 		give_up_scan(journal);
-		say(journal);
+		say_journal(journal);
 		journal->again = journal_boottime() + AGAIN_AFTER;
 		return true;
 	}

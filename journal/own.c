@@ -25,7 +25,7 @@ struct own *own_new(const char *socket)
 	return own;
 }
 
-static void drop(struct own *own)
+static void drop_own(struct own *own)
 {
 	if (own->pidfd >= 0)
 		close(own->pidfd);
@@ -35,7 +35,7 @@ static void drop(struct own *own)
 
 void own_free(struct own *own)
 {
-	drop(own);
+	drop_own(own);
 	g_free(own->socket);
 	g_free(own);
 }
@@ -68,7 +68,7 @@ void own_look(struct own *own)
 		return;
 	if (own->now)
 		own->before = own->now;
-	drop(own);
+	drop_own(own);
 	pid = listener(own->socket);
 	pidfd = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
 	/* The same once more: it was alive after the pidfd was had. */

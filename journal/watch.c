@@ -76,7 +76,7 @@ static bool changes_names(uint64_t mask)
 /* ---- the thread ------------------------------------------------------------------------------ */
 
 /* Lock held. */
-static void lose(struct watch *watch)
+static void lose_watch(struct watch *watch)
 {
 	struct half *half = &watch->halves[watch->filling];
 
@@ -96,7 +96,7 @@ static bool came_again(struct watch *watch, struct half *half, char *event)
 }
 
 /* Lock held.  Waits for room.  bytes: as the kernel puts them, aligned to 4. */
-static void keep(struct watch *watch, const char *bytes, size_t event_len, bool names)
+static void keep_watch(struct watch *watch, const char *bytes, size_t event_len, bool names)
 {
 	struct half *half = &watch->halves[watch->filling];
 	const size_t len = WATCH_ALIGNED(event_len);
@@ -127,9 +127,10 @@ static void keep_all(struct watch *watch, size_t len)
 		if (event.event_len < sizeof(event) || event.event_len > len - at)
 			break;
 		if (event.mask & FAN_Q_OVERFLOW)
-			lose(watch);
+			lose_watch(watch);
 		else if (event.pid != watch->self && !own_is(watch->own, event.pid))
-			keep(watch, watch->buffer + at, event.event_len, changes_names(event.mask));
+			keep_watch(watch, watch->buffer + at, event.event_len,
+				   changes_names(event.mask));
 	}
 	g_mutex_unlock(&watch->lock);
 }
@@ -159,7 +160,7 @@ static int drain(struct watch *watch)
 	}
 }
 
-static gpointer run(gpointer arg)
+static gpointer run_watch(gpointer arg)
 {
 	struct watch *watch = arg;
 	struct pollfd fds[] = {{.fd = watch->fan, .events = POLLIN},
@@ -205,7 +206,7 @@ static void cannot(int number, const char *what, GError **error)
 	g_set_error(error, JOURNAL_ERROR, number, "%s: %s%s", what, g_strerror(number), hint);
 }
 
-static bool begin(struct watch *watch, int root_fd, GError **error)
+static bool begin_watch(struct watch *watch, int root_fd, GError **error)
 {
 	watch->fan = fanotify_init(FAN_CLASS_NOTIF | FAN_CLOEXEC | FAN_NONBLOCK |
 					   FAN_REPORT_DFID_NAME_TARGET,
@@ -239,13 +240,13 @@ struct watch *watch_new(int root_fd, const char *socket, pid_t self, GError **er
 		watch->halves[i] = (struct half){.bytes = g_malloc(WATCH_ROOM), .lost = INT64_MAX};
 		watch->halves[i].known = g_hash_table_new(hash_event, equal_events);
 	}
-	if (!begin(watch, root_fd, error)) {
+	if (!begin_watch(watch, root_fd, error)) {
 		watch_free(watch);
 		return NULL;
 	}
 	watch->seen = journal_realtime();
 	watch->settled = journal_boottime();
-	watch->thread = g_thread_new("watch", run, watch);
+	watch->thread = g_thread_new("watch", run_watch, watch);
 	return watch;
 }
 

@@ -33,8 +33,8 @@ static void raise_limits(void)
 }
 
 /* again: it was open before in this process; then whether a command asked for a new start. */
-static int serve(const char *file, const char *socket, const char *name, struct limits_set *orders,
-		 bool *again)
+static int serve_retriever(const char *file, const char *socket, const char *name,
+			   struct limits_set *orders, bool *again)
 {
 	g_autoptr(GError) error = NULL;
 	struct volume_config *config = config_load(file, name, &error);
@@ -119,7 +119,7 @@ int main(int argc, char **argv)
 		g_message("RLIMIT_NICE cannot be raised: set LimitNICE=+0, or clients compete for "
 			  "processors with the crawler's work");
 	do {
-		status = serve(file, socket, argv[1], &orders, &again);
+		status = serve_retriever(file, socket, argv[1], &orders, &again);
 	} while (again);
 	return status;
 }

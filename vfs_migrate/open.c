@@ -94,7 +94,7 @@ static bool takes_name_away(uint32_t access_mask, uint32_t options)
 
 /* After an attempt to reopen it that failed the host has it open without a descriptor, and goes by
  * its name. */
-static bool is_directory(const struct files_struct *fsp)
+static bool is_open_directory(const struct files_struct *fsp)
 {
 	return fsp && fsp->fsp_flags.is_directory && vm_fd(fsp) != -1;
 }
@@ -115,7 +115,7 @@ static struct wanted wanted(struct vfs_handle_struct *handle, struct files_struc
 
 	if (is_named_stream(smb_fname))
 		return (struct wanted){0};
-	if (is_directory(smb_fname->fsp) && wants_names(access_mask) &&
+	if (is_open_directory(smb_fname->fsp) && wants_names(access_mask) &&
 	    vm_filled(handle, smb_fname->fsp) <= 0)
 		return (struct wanted){smb_fname->fsp, true};
 	if (in_dirfsp && !smb_fname->fsp && makes_names(disposition))

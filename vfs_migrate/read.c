@@ -108,7 +108,7 @@ static void make_durable(struct tevent_req *req)
 		tevent_req_error(req, errno);
 }
 
-static void read_done(struct tevent_req *subreq)
+static void pread_done(struct tevent_req *subreq)
 {
 	struct tevent_req *req = tevent_req_callback_data(subreq, struct tevent_req);
 	struct read *read = tevent_req_data(req, struct read);
@@ -138,7 +138,7 @@ static void read_below(struct tevent_req *req)
 							    read->data, read->n, read->offset);
 
 	if (!tevent_req_nomem(subreq, req))
-		tevent_req_set_callback(subreq, read_done, req);
+		tevent_req_set_callback(subreq, pread_done, req);
 }
 
 static void range_fetched(struct vm_call *call, int status, void *arg)

@@ -17,7 +17,7 @@ static struct place {
 	struct migrate_stub stub; /* NORMAL, or FILLED, which has no ranges */
 } places[1 << PLACE_BITS];
 
-static struct place *place_of(const struct inode *inode)
+static struct place *place_of_stat(const struct inode *inode)
 {
 	/* the numbers of directories of xfs are alike in their low bits */
 	return &places[(inode->ino * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - PLACE_BITS)];
@@ -40,7 +40,7 @@ static bool is_old(const struct timespec *ctime)
 
 static int recall(const struct inode *inode, struct migrate_stub *stub)
 {
-	const struct place *place = place_of(inode);
+	const struct place *place = place_of_stat(inode);
 
 	if (!same_inode(&place->inode, inode))
 		return -ENOENT;
@@ -48,11 +48,11 @@ static int recall(const struct inode *inode, struct migrate_stub *stub)
 	return stub->state != MIGRATE_NORMAL;
 }
 
-static void keep(const struct inode *inode, const struct migrate_stub *stub)
+static void keep_stat(const struct inode *inode, const struct migrate_stub *stub)
 {
 	if ((stub->state == MIGRATE_NORMAL || stub->state == MIGRATE_FILLED) && !stub->ranges &&
 	    is_old(&inode->ctime))
-		*place_of(inode) = (struct place){*inode, *stub};
+		*place_of_stat(inode) = (struct place){*inode, *stub};
 }
 
 int vm_stat_cache_load(int fd, struct migrate_stub *stub, bool *directory)
@@ -73,6 +73,6 @@ int vm_stat_cache_load(int fd, struct migrate_stub *stub, bool *directory)
 		migrate_stub_clear(stub);
 		return result;
 	}
-	keep(&inode, stub);
+	keep_stat(&inode, stub);
 	return stub->state != MIGRATE_NORMAL;
 }

@@ -64,7 +64,7 @@ static void become_writer(struct files_struct *fsp)
 }
 
 /* The bracket's next step is known: it begins again, or that was it. */
-static void go_on(struct tevent_req *req, int status)
+static void go_on_write(struct tevent_req *req, int status)
 {
 	struct write *write = tevent_req_data(req, struct write);
 
@@ -84,7 +84,7 @@ static void write_ended(struct vm_call *call, int status, void *arg)
 
 	TALLOC_FREE(call);
 	become_writer(write->fsp);
-	go_on(arg, status);
+	go_on_write(arg, status);
 }
 
 /* In the middle of any hook, as root. */
@@ -112,7 +112,7 @@ static void write_begun(struct vm_call *call, int status, void *arg)
 	TALLOC_FREE(call);
 	tevent_req_defer_callback(req, write->ev);
 	if (status < 0) {
-		go_on(req, status);
+		go_on_write(req, status);
 		return;
 	}
 	if (migrate_bracket_next(&write->bracket, 0) == MIGRATE_STEP_CHANGE) {
@@ -248,8 +248,8 @@ static ssize_t vm_pwrite(struct vfs_handle_struct *handle, struct files_struct *
 
 /* Written out of a buffer, because what was read from a socket cannot be read again should the
  * bracket have to be repeated.  The socket is empty afterwards, unless it fails or would block. */
-static ssize_t receive(struct vfs_handle_struct *handle, int from, struct files_struct *fsp,
-		       off_t offset, size_t n, uint8_t *buffer)
+static ssize_t receive_write(struct vfs_handle_struct *handle, int from, struct files_struct *fsp,
+			     off_t offset, size_t n, uint8_t *buffer)
 {
 	size_t done = 0, size = talloc_array_length(buffer);
 
@@ -289,7 +289,7 @@ static ssize_t vm_recvfile(struct vfs_handle_struct *handle, int from, struct fi
 		errno = ENOMEM;
 		return -1;
 	}
-	result = receive(handle, from, fsp, offset, n, buffer);
+	result = receive_write(handle, from, fsp, offset, n, buffer);
 	TALLOC_FREE(buffer);
 	return result;
 }

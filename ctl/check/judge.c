@@ -52,7 +52,7 @@ static void lose(struct judge *judge, enum loss_kind kind, const char *path, con
 /* ---- names ----------------------------------------------------------------------------------- */
 
 /* As Samba's mangled names have it (smb.conf(5), "NAME MANGLING"): what Windows cannot say. */
-static bool is_device(const char *name)
+static bool is_device_finding(const char *name)
 {
 	static const char *const devices[] = {"CON", "PRN", "AUX", "NUL"};
 	const size_t len = strcspn(name, ".");
@@ -69,7 +69,7 @@ static bool smb_shows(const char *name)
 	const size_t len = strlen(name);
 
 	return smb_name_ok(name, len) && g_utf8_validate(name, (gssize)len, NULL) &&
-	       name[len - 1] != '.' && name[len - 1] != ' ' && !is_device(name);
+	       name[len - 1] != '.' && name[len - 1] != ' ' && !is_device_finding(name);
 }
 
 bool judge_name(struct judge *judge, const char *directory, const struct source_entry *entry)
@@ -109,7 +109,7 @@ void judge_refused(struct judge *judge, const char *directory, const struct back
 
 /* ---- owners ---------------------------------------------------------------------------------- */
 
-static bool has_name(bool group, uint32_t id)
+static bool has_name_finding(bool group, uint32_t id)
 {
 	char room[16384];
 	struct passwd user, *found_user = NULL;
@@ -131,7 +131,7 @@ static void judge_owner(struct judge *judge, bool group, uint32_t old)
 
 	g_mutex_lock(&judge->lock);
 	if (!g_hash_table_lookup_extended(judge->ids, &key, NULL, &known)) {
-		known = GINT_TO_POINTER(has_name(group, id));
+		known = GINT_TO_POINTER(has_name_finding(group, id));
 		if (g_hash_table_size(judge->ids) < IDS)
 			g_hash_table_insert(judge->ids, g_memdup2(&key, sizeof(key)), known);
 	}

@@ -40,8 +40,8 @@ static int64_t now_ns(void)
 
 /* ---- the clock ------------------------------------------------------------------------------- */
 
-static int ask(struct measure *measure, enum backend_op op, const struct sample *sample,
-	       int64_t *atime)
+static int ask_speed(struct measure *measure, enum backend_op op, const struct sample *sample,
+		     int64_t *atime)
 {
 	struct backend_request req = {.op = op,
 				      .priority = BACKEND_BACKGROUND,
@@ -66,8 +66,8 @@ static void read_clock(struct measure *measure, struct measured *measured)
 		const int64_t asked = now_ns();
 		int64_t before, after, least, most;
 
-		if (ask(measure, BACKEND_GETATTR, sample, &before) ||
-		    ask(measure, BACKEND_READ, sample, &after) || before == after)
+		if (ask_speed(measure, BACKEND_GETATTR, sample, &before) ||
+		    ask_speed(measure, BACKEND_READ, sample, &after) || before == after)
 			continue;
 		least = after - now_ns() - CLOCK_NS;
 		most = after - asked + CLOCK_NS;

@@ -299,7 +299,7 @@ static void answered(struct backend_request *req)
 }
 
 /* FALSE: stopped. */
-static bool ask(struct listing *listing, struct question *q, enum backend_op op)
+static bool ask_directory(struct listing *listing, struct question *q, enum backend_op op)
 {
 	if (!pace_wait(listing->walk->pace)) {
 		question_free(q);
@@ -328,7 +328,7 @@ static bool begin_entry(struct listing *listing, const struct source_entry *entr
 	listing->under_way++;
 	g_mutex_unlock(&listing->lock);
 	if (next_op(q, &op))
-		return ask(listing, q, op);
+		return ask_directory(listing, q, op);
 	count(q);
 	return true;
 }

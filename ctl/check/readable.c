@@ -79,7 +79,7 @@ static uint64_t kind_of(const struct source_attr *attr, const struct source_xatt
 }
 
 /* Lock held. */
-static void lose(struct readable *readable, const char *path, int status)
+static void lose_readable(struct readable *readable, const char *path, int status)
 {
 	const bool busy = status == -EBUSY || status == -EAGAIN;
 	g_autofree char *text = g_strdup_printf("a read ends with: %s%s", g_strerror(-status),
@@ -100,7 +100,7 @@ static struct kind *find_kind(struct readable *readable, uint64_t number)
 }
 
 /* Lock held. */
-static void remember(struct kind *kind, const char *path)
+static void remember_readable(struct kind *kind, const char *path)
 {
 	if (!kind->paths)
 		kind->paths = g_ptr_array_new_with_free_func(g_free);
@@ -125,9 +125,9 @@ bool readable_ask(struct readable *readable, const char *path, const struct sour
 		kind->answer = TRYING;
 		ask = true;
 	} else if (kind->answer == TRYING) {
-		remember(kind, path);
+		remember_readable(kind, path);
 	} else if (kind->answer == REFUSED) {
-		lose(readable, path, kind->status);
+		lose_readable(readable, path, kind->status);
 	}
 	g_mutex_unlock(&readable->lock);
 	return ask;
@@ -147,9 +147,9 @@ void readable_answer(struct readable *readable, uint64_t number, const char *pat
 		kind->status = status;
 	}
 	if (kind->answer != UNKNOWN && status)
-		lose(readable, path, status);
+		lose_readable(readable, path, status);
 	for (guint i = 0; kind->answer == REFUSED && kind->paths && i < kind->paths->len; i++)
-		lose(readable, kind->paths->pdata[i], status);
+		lose_readable(readable, kind->paths->pdata[i], status);
 	if (kind->answer == REFUSED)
 		losses_count(readable->losses, LOSS_UNREAD, kind->more);
 	g_clear_pointer(&kind->paths, g_ptr_array_unref);

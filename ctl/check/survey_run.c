@@ -192,7 +192,7 @@ static void take_apart(struct run *run)
 	judge_clear(&run->judge);
 }
 
-static gboolean begin(struct run *run, GError **error)
+static gboolean begin_survey(struct run *run, GError **error)
 {
 	run->resumed = kept_load(run->kept, &run->walk, run->survey, &run->error);
 	if (!run->error && !run->resumed) {
@@ -229,7 +229,7 @@ static void run_loop(struct run *run)
 	g_main_loop_unref(run->loop);
 }
 
-static gboolean conclude(struct run *run, GError **error)
+static gboolean conclude_survey(struct run *run, GError **error)
 {
 	struct survey *survey = run->survey;
 
@@ -265,10 +265,10 @@ gboolean survey_run(const struct survey_options *options, struct kept *kept, str
 	run.walk.handles = run.root.handle_len > 0;
 	run.gate = gate_new(run.backend, options->bandwidth);
 	run.walk.gate = run.gate;
-	good = begin(&run, error);
+	good = begin_survey(&run, error);
 	if (good) {
 		run_loop(&run);
-		good = conclude(&run, error);
+		good = conclude_survey(&run, error);
 	} else {
 		gate_close(run.gate);
 		run.backend->ops->close(run.backend);

@@ -7,7 +7,7 @@ static bool may_begin(const struct walk *walk)
 }
 
 /* NULL: there is nothing more to be done. */
-static struct directory *take(struct walk *walk)
+static struct directory *take_walk(struct walk *walk)
 {
 	struct directory *directory = NULL;
 
@@ -22,12 +22,12 @@ static struct directory *take(struct walk *walk)
 	return directory;
 }
 
-static gpointer run(gpointer arg)
+static gpointer run_walk(gpointer arg)
 {
 	struct walk *walk = arg;
 	struct directory *directory;
 
-	while ((directory = take(walk))) {
+	while ((directory = take_walk(walk))) {
 		walk->list(walk, directory);
 		directory_free(directory);
 		g_mutex_lock(&walk->lock);
@@ -59,7 +59,7 @@ void walk_start(struct walk *walk)
 	g_cond_init(&walk->changed);
 	walk->threads = g_new0(GThread *, walk->workers);
 	for (unsigned i = 0; i < walk->workers; i++)
-		walk->threads[i] = g_thread_new("list", run, walk);
+		walk->threads[i] = g_thread_new("list", run_walk, walk);
 }
 
 bool walk_hold(struct walk *walk, gint64 until)

@@ -54,7 +54,7 @@ GPtrArray *items_new(const char *volume)
 	return items;
 }
 
-static const struct item *find(GPtrArray *items, const char *key)
+static const struct item *find_item(GPtrArray *items, const char *key)
 {
 	for (unsigned i = 0; i < items->len; i++) {
 		const struct item *item = items->pdata[i];
@@ -73,7 +73,7 @@ static bool take_line(GPtrArray *items, char *line)
 	if (!separator)
 		return false;
 	*separator = '\0';
-	if (!*line || find(items, line))
+	if (!*line || find_item(items, line))
 		return false;
 	items_add(items, line, separator + strlen(SEPARATOR));
 	return true;
@@ -114,7 +114,7 @@ unsigned items_compare(GPtrArray *here, GPtrArray *there, items_differ_fn each, 
 	unsigned differ = 0;
 
 	for (unsigned i = 0; i < here->len; i++) {
-		const struct item *item = here->pdata[i], *other = find(there, item->key);
+		const struct item *item = here->pdata[i], *other = find_item(there, item->key);
 
 		if (other && !strcmp(item->value, other->value))
 			continue;
@@ -124,7 +124,7 @@ unsigned items_compare(GPtrArray *here, GPtrArray *there, items_differ_fn each, 
 	for (unsigned i = 0; i < there->len; i++) {
 		const struct item *item = there->pdata[i];
 
-		if (find(here, item->key))
+		if (find_item(here, item->key))
 			continue;
 		each(arg, item->key, NULL, item->value);
 		differ++;

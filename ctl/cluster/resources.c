@@ -109,7 +109,7 @@ struct text {
 };
 
 /* params: words as both a shell and crm(8) take them. */
-static void put(struct text *text, const char *kind, const char *agent, const char *params)
+static void put_resource(struct text *text, const char *kind, const char *agent, const char *params)
 {
 	g_string_append_printf(text->out,
 			       "%s %s-%s %s%s%s%s op start timeout=120s op stop "
@@ -131,7 +131,7 @@ static void put_disk(struct text *text, const struct resources_disk *disk)
 	g_autofree char *params = g_strdup_printf("device=%s directory=%s fstype=%s", device,
 						  directory, disk->type ? disk->type : "ext4");
 
-	put(text, "fs", "ocf:heartbeat:Filesystem", params);
+	put_resource(text, "fs", "ocf:heartbeat:Filesystem", params);
 }
 
 static void put_connections(struct text *text, const struct resources_disk *disk)
@@ -141,7 +141,7 @@ static void put_connections(struct text *text, const struct resources_disk *disk
 	g_autofree char *params =
 		g_strdup_printf("address=ADDRESS-%s file=%s", disk->volume, quoted);
 
-	put(text, "connections", "ocf:quickmigrate:connections", params);
+	put_resource(text, "connections", "ocf:quickmigrate:connections", params);
 }
 
 static void put_group(struct text *text)
@@ -162,19 +162,19 @@ static void put_volume(struct text *text, const struct resources_disk *disk, boo
 	g_autofree char *address = g_strdup_printf("address=ADDRESS-%s", disk->volume);
 
 	put_disk(text, disk);
-	put(text, "migrate", "ocf:quickmigrate:migrate", volume);
+	put_resource(text, "migrate", "ocf:quickmigrate:migrate", volume);
 	for (unsigned i = 0; i < G_N_ELEMENTS(doors); i++) {
 		g_autofree char *agent =
 			g_strconcat(doors[i].agent, only ? NULL : "@", disk->volume, NULL);
 
 		if (text->doors & doors[i].door)
-			put(text, doors[i].name, agent, "");
+			put_resource(text, doors[i].name, agent, "");
 	}
 	if (text->doors & RESOURCES_LOCKS)
-		put(text, "locks", LOCKS, "");
-	put(text, "address", "ocf:heartbeat:IPaddr2", ip);
+		put_resource(text, "locks", LOCKS, "");
+	put_resource(text, "address", "ocf:heartbeat:IPaddr2", ip);
 	if (text->doors & RESOURCES_LOCKS)
-		put(text, "notify", LOCKS, address);
+		put_resource(text, "notify", LOCKS, address);
 	if (!disk->is_root)
 		put_connections(text, disk);
 	put_group(text);

@@ -14,7 +14,7 @@
 
 /* What a program prints, without blanks round it; NULL: it is not there, or (unless failed) fails.
  */
-static char *ask(bool failed, const char *const *argv)
+static char *ask_cluster(bool failed, const char *const *argv)
 {
 	g_autofree char *text = NULL;
 	int status;
@@ -27,8 +27,8 @@ static char *ask(bool failed, const char *const *argv)
 		return NULL;
 	return g_strstrip(g_steal_pointer(&text));
 }
-#define ASK(...)	ask(false, (const char *const[]){__VA_ARGS__, NULL})
-#define ASK_ANYHOW(...) ask(true, (const char *const[]){__VA_ARGS__, NULL})
+#define ASK(...)	ask_cluster(false, (const char *const[]){__VA_ARGS__, NULL})
+#define ASK_ANYHOW(...) ask_cluster(true, (const char *const[]){__VA_ARGS__, NULL})
 
 /* ---- releases ---------------------------------------------------------------------------------
  */

@@ -63,7 +63,7 @@ static char *how_it_ended(int status)
 }
 
 /* Whether it goes on; *why is set unless all was said. */
-static gboolean take(char **fields, ask_fn each, void *arg, gboolean *lasting, char **why)
+static gboolean take_server(char **fields, ask_fn each, void *arg, gboolean *lasting, char **why)
 {
 	if (!strcmp(fields[0], "end"))
 		return FALSE;
@@ -98,7 +98,7 @@ static char *listen_to(struct talk *talk, ask_fn each, void *arg, gboolean *last
 				continue;
 			return how_it_ended(status);
 		}
-		if (!take(fields, each, arg, lasting, &why)) {
+		if (!take_server(fields, each, arg, lasting, &why)) {
 			program_end(talk->pid);
 			return why;
 		}

@@ -18,14 +18,14 @@ struct chart {
 	gint64 begin, end, most;
 };
 
-static const struct history_point *at(const struct chart *chart, guint i)
+static const struct history_point *at_chart(const struct chart *chart, guint i)
 {
 	return &g_array_index(chart->points, struct history_point, i);
 }
 
 static gint64 value(const struct chart *chart, guint i, bool whole)
 {
-	const struct history_point *p = at(chart, i);
+	const struct history_point *p = at_chart(chart, i);
 
 	if (chart->bytes)
 		return whole ? p->bytes_whole : p->bytes_found;
@@ -36,7 +36,7 @@ static void append_line(GString *html, const struct chart *chart, bool whole)
 {
 	g_string_append_printf(html, "<polyline class=\"%s\" points=\"", whole ? "whole" : "found");
 	for (guint i = 0; i < chart->points->len; i++) {
-		double x = (double)(at(chart, i)->time - chart->begin) /
+		double x = (double)(at_chart(chart, i)->time - chart->begin) /
 			   (double)MAX(chart->end - chart->begin, 1);
 		double y = (double)value(chart, i, whole) / (double)MAX(chart->most, 1);
 		char left[G_ASCII_DTOSTR_BUF_SIZE], top[G_ASCII_DTOSTR_BUF_SIZE];
@@ -57,8 +57,8 @@ void chart_append(GString *html, const struct history *history, bool bytes)
 		g_string_append(html, "<p>There is no record of the progress.</p>\n");
 		return;
 	}
-	chart.begin = at(&chart, 0)->time;
-	chart.end = at(&chart, chart.points->len - 1)->time;
+	chart.begin = at_chart(&chart, 0)->time;
+	chart.end = at_chart(&chart, chart.points->len - 1)->time;
 	for (guint i = 0; i < chart.points->len; i++)
 		chart.most = MAX(chart.most, MAX(value(&chart, i, false), value(&chart, i, true)));
 	begin = final_time(chart.begin);

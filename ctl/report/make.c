@@ -20,7 +20,7 @@ struct making {
 	GError **error;
 };
 
-static gboolean failed(struct making *m, const char *name)
+static gboolean failed_report(struct making *m, const char *name)
 {
 	if (!*m->error)
 		g_set_error(m->error, G_FILE_ERROR, g_file_error_from_errno(errno), "%s: %s", name,
@@ -84,7 +84,7 @@ static gboolean add_part(struct making *m, const char *name)
 	if (ok)
 		final_add_part(m->final, name, bytes, hex);
 	else
-		failed(m, new);
+		failed_report(m, new);
 	if (fd >= 0)
 		close(fd);
 	return ok;
@@ -100,7 +100,7 @@ static gboolean write_text(struct making *m, const char *name, const char *text)
 		ok = text ? fputs(text, file) >= 0 : final_text(file, m->final);
 	if (file)
 		ok = fclose(file) == 0 && ok;
-	return ok || failed(m, name);
+	return ok || failed_report(m, name);
 }
 
 /* The signature of the new JSON, beside its place; without a key there is none. */
@@ -110,12 +110,13 @@ static gboolean sign(struct making *m, const char *json, const char *name, const
 	int fd;
 
 	if (!key)
-		return unlinkat(m->dir_fd, name, 0) == 0 || errno == ENOENT || failed(m, name);
+		return unlinkat(m->dir_fd, name, 0) == 0 || errno == ENOENT ||
+		       failed_report(m, name);
 	fd = openat(m->dir_fd, new, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	signature = fd < 0 ? NULL : sign_make(fd, key, m->error);
 	if (fd >= 0)
 		close(fd);
-	return signature ? write_text(m, name, signature) : failed(m, new);
+	return signature ? write_text(m, name, signature) : failed_report(m, new);
 }
 
 enum { MANIFEST, TEXT, PAGE, JSON, SIGNATURE, FILES };
@@ -128,7 +129,7 @@ static gboolean write_files(struct making *m, char *const *names, struct proof_s
 	if (!write_manifest(m, names[MANIFEST], sorter))
 		return FALSE;
 	if (!final_lists_whole(m->final))
-		return failed(m, "the lists");
+		return failed_report(m, "the lists");
 	page = final_page(m->final);
 	if (!write_text(m, names[TEXT], NULL) || !write_text(m, names[PAGE], page) ||
 	    !add_part(m, names[TEXT]) || !add_part(m, names[PAGE]) || !add_part(m, names[MANIFEST]))

@@ -4,7 +4,7 @@
 #include "ctl/report/chart.h"
 #include "ctl/report/html.h"
 
-static void add_head(GString *html, const struct final *final)
+static void add_head_page(GString *html, const struct final *final)
 {
 	g_autofree char *verdict = final_verdict(final), *made = final_time(final->made);
 	g_autofree char *contents = final_contents(final);
@@ -81,7 +81,7 @@ char *final_page(const struct final *final)
 {
 	GString *html = g_string_new(NULL);
 
-	add_head(html, final);
+	add_head_page(html, final);
 	add_objects(html, final);
 	add_comparison(html, final);
 	g_string_append(html, "<h2>Progress: bytes found (dashed) and whole</h2>\n");

@@ -11,7 +11,7 @@
 
 #define PARSED_ERROR (g_quark_from_static_string("quickmigrate-parsed"))
 
-static gboolean fail(GError **error, const char *what)
+static gboolean fail_value(GError **error, const char *what)
 {
 	g_set_error(error, PARSED_ERROR, 0, "%s", what);
 	return FALSE;
@@ -127,15 +127,16 @@ static bool get_parts(JsonObject *root, GPtrArray *parts)
 	return n > 0 && n <= PARTS_MAX;
 }
 
-static gboolean take(struct parsed *parsed, JsonObject *root, GError **error)
+static gboolean take_value(struct parsed *parsed, JsonObject *root, GError **error)
 {
 	JsonNode *complete = json_object_get_member(root, "complete");
 	uint64_t format;
 
 	if (!get_number(root, "quickmigrate_report", &format))
-		return fail(error, "it is not a report of migratectl report --final");
+		return fail_value(error, "it is not a report of migratectl report --final");
 	if (format != FINAL_FORMAT)
-		return fail(error, "it is of another version: use the migratectl that made it");
+		return fail_value(error,
+				  "it is of another version: use the migratectl that made it");
 	parsed->volume = get_text(root, "volume");
 	parsed->source = get_text(root, "source");
 	parsed->made = get_text(root, "made");
@@ -144,10 +145,10 @@ static gboolean take(struct parsed *parsed, JsonObject *root, GError **error)
 	    !JSON_NODE_HOLDS_VALUE(complete) ||
 	    json_node_get_value_type(complete) != G_TYPE_BOOLEAN ||
 	    !get_counts(root, &parsed->count))
-		return fail(error, "it is damaged: something is missing or of another type");
+		return fail_value(error, "it is damaged: something is missing or of another type");
 	parsed->complete = json_node_get_boolean(complete);
 	return get_parts(root, parsed->parts) ||
-	       fail(error, "it is damaged: it does not name its parts as it should");
+	       fail_value(error, "it is damaged: it does not name its parts as it should");
 }
 
 static void free_part(gpointer arg)
@@ -165,11 +166,11 @@ struct parsed *parsed_new(const char *text, size_t len, GError **error)
 	JsonNode *root;
 
 	if (!is_flat(text, len)) {
-		fail(error, "it is not a report: it is nested too deep, or has comments");
+		fail_value(error, "it is not a report: it is nested too deep, or has comments");
 		return NULL;
 	}
 	if (!g_utf8_validate(text, (gssize)len, NULL)) {
-		fail(error, "it is damaged: it is no UTF-8");
+		fail_value(error, "it is damaged: it is no UTF-8");
 		return NULL;
 	}
 	if (!json_parser_load_from_data(parser, text, (gssize)len, error)) {
@@ -178,12 +179,12 @@ struct parsed *parsed_new(const char *text, size_t len, GError **error)
 	}
 	root = json_parser_get_root(parser);
 	if (!root || !JSON_NODE_HOLDS_OBJECT(root)) {
-		fail(error, "it is not a report");
+		fail_value(error, "it is not a report");
 		return NULL;
 	}
 	parsed = g_new0(struct parsed, 1);
 	parsed->parts = g_ptr_array_new_with_free_func(free_part);
-	if (take(parsed, json_node_get_object(root), error))
+	if (take_value(parsed, json_node_get_object(root), error))
 		return parsed;
 	parsed_free(parsed);
 	return NULL;

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static gboolean failed(GError **error, const char *name)
+static gboolean failed_part(GError **error, const char *name)
 {
 	g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(errno), "%s: %s", name,
 		    g_strerror(errno));
@@ -26,7 +26,7 @@ int part_create(int dir_fd, const char *name, GError **error)
 	unlinkat(dir_fd, new, 0);
 	fd = openat(dir_fd, new, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
-		failed(error, new);
+		failed_part(error, new);
 	return fd;
 }
 
@@ -38,7 +38,7 @@ gboolean part_keep(int dir_fd, const char *name, GError **error)
 
 	ok = ok && renameat(dir_fd, new, dir_fd, name) == 0 && fsync(dir_fd) == 0;
 	if (!ok)
-		failed(error, new);
+		failed_part(error, new);
 	if (fd >= 0)
 		close(fd);
 	return ok;
@@ -64,5 +64,5 @@ gboolean part_hash(int fd, uint64_t *bytes, char hex[PROOF_HASH_HEX + 1], GError
 	}
 	proof_hash_take(hash, hex);
 	proof_hash_free(hash);
-	return n == 0 || failed(error, "it cannot be read");
+	return n == 0 || failed_part(error, "it cannot be read");
 }

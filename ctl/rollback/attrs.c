@@ -124,7 +124,7 @@ struct giving {
 };
 
 G_GNUC_PRINTF(2, 3)
-static void lose(const struct giving *giving, const char *format, ...)
+static void lose_attr(const struct giving *giving, const char *format, ...)
 {
 	va_list args;
 
@@ -150,10 +150,11 @@ static uint32_t old_id(const struct giving *giving, const struct owners *owners,
 	if (owners_map(owners, has) == id)
 		return has;
 	if (!owners_unmap(owners, id, &old))
-		lose(giving,
-		     "%s %u is none of the old server's, where it is another's: %u it is there "
-		     "all the same",
-		     what, id, id);
+		lose_attr(
+			giving,
+			"%s %u is none of the old server's, where it is another's: %u it is there "
+			"all the same",
+			what, id, id);
 	return old;
 }
 
@@ -297,7 +298,7 @@ static int give_xattr(struct giving *giving, const char *name, GBytes *value, GB
 		errno = EINVAL;
 	if (!is_refusal(errno) && !(is_acl(name) && errno == EIO))
 		return -errno;
-	lose(giving, "%s could not be set there (%s)", name, g_strerror(errno));
+	lose_attr(giving, "%s could not be set there (%s)", name, g_strerror(errno));
 	if (!strcmp(name, XATTR_ACL_ACCESS) && !stays_nfs4(giving))
 		giving->mode = (giving->mode & ~(mode_t)0777) | alone;
 	return 0;
@@ -317,7 +318,7 @@ static int drop_xattrs(const struct giving *giving, GHashTable *has)
 			continue;
 		if (attrs_keeps(giving->attrs, name, &doubted)) {
 			if (doubted)
-				lose(giving, ATTRS_DOUBTED, (char *)name);
+				lose_attr(giving, ATTRS_DOUBTED, (char *)name);
 			continue;
 		}
 		if (giving->attrs->held)
@@ -325,8 +326,8 @@ static int drop_xattrs(const struct giving *giving, GHashTable *has)
 		if (removexattr(giving->path, name) < 0 && errno != ENODATA) {
 			if (!is_refusal(errno))
 				return -errno;
-			lose(giving, "%s could not be removed there (%s)", (char *)name,
-			     g_strerror(errno));
+			lose_attr(giving, "%s could not be removed there (%s)", (char *)name,
+				  g_strerror(errno));
 		}
 	}
 	return 0;
@@ -348,7 +349,7 @@ static int give_acls_back(struct giving *giving, GHashTable *has)
 			continue;
 		if (!is_refusal(errno))
 			return -errno;
-		lose(giving, "%s could not be set there (%s)", name, g_strerror(errno));
+		lose_attr(giving, "%s could not be set there (%s)", name, g_strerror(errno));
 		giving->mode = giving->attrs->st.st_mode & 07777; /* its group is no mask */
 	}
 	return 0;
@@ -429,7 +430,7 @@ static bool is_cut(struct timespec wanted, struct statx_timestamp has)
 }
 
 /* Likewise: the times of a symbolic link, say. */
-static int check(const struct giving *giving)
+static int check_attr(const struct giving *giving)
 {
 	struct timespec times[2];
 	struct statx there;
@@ -440,14 +441,14 @@ static int check(const struct giving *giving)
 	    0)
 		return -errno;
 	if (giving->owner_set && (there.stx_uid != giving->uid || there.stx_gid != giving->gid))
-		lose(giving, "owner and group are %u and %u there, not %u and %u", there.stx_uid,
-		     there.stx_gid, giving->uid, giving->gid);
+		lose_attr(giving, "owner and group are %u and %u there, not %u and %u",
+			  there.stx_uid, there.stx_gid, giving->uid, giving->gid);
 	if (giving->mode_set && (there.stx_mode & 07777) != giving->mode)
-		lose(giving, "its mode is %o there, not %o", there.stx_mode & 07777,
-		     (unsigned)giving->mode);
+		lose_attr(giving, "its mode is %o there, not %o", there.stx_mode & 07777,
+			  (unsigned)giving->mode);
 	attrs_times(giving->attrs, times);
 	if (giving->mtime_set && !is_cut(times[1], there.stx_mtime))
-		lose(giving, "its time of modification could not be set there");
+		lose_attr(giving, "its time of modification could not be set there");
 	return 0;
 }
 
@@ -491,7 +492,7 @@ static int give_all(struct giving *giving)
 		ret = give_mode(giving);
 	if (!ret)
 		ret = give_mtime(giving);
-	return ret ? ret : check(giving);
+	return ret ? ret : check_attr(giving);
 }
 
 int attrs_give(int fd, const struct attrs *attrs, const struct volume_config *config,

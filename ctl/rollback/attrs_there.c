@@ -323,7 +323,7 @@ static bool has_flags(int fd)
 }
 
 /* One of that name would not be what it is, though nobody set it here. */
-static bool differs(const char *path, const struct attrs *attrs, const char *name)
+static bool differs_there(const char *path, const struct attrs *attrs, const char *name)
 {
 	GBytes *here = g_hash_table_lookup(attrs->xattrs, name);
 
@@ -344,7 +344,8 @@ bool attrs_holds_more(int fd, const struct attrs *attrs)
 	bool more = len < 0 && errno != EOPNOTSUPP;
 
 	for (const char *name = list; name < list + len && !more; name += strlen(name) + 1)
-		more = attrs_is_carried(name) ? differs(path, attrs, name) : is_more(path, name);
+		more = attrs_is_carried(name) ? differs_there(path, attrs, name)
+					      : is_more(path, name);
 	return more || (attrs_old(attrs) && has_flags(fd));
 }
 

@@ -122,7 +122,7 @@ static MDB_val fileid_key(uint8_t key[9], uint64_t fileid)
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-static bool begin(struct carried *carried, GError **error)
+static bool begin_carried(struct carried *carried, GError **error)
 {
 	return !failed(
 		carried,
@@ -178,7 +178,7 @@ static bool open_store(struct carried *carried, int64_t id, GError **error)
 		code = mdb_env_set_mapsize(carried->env, MAP_BYTES);
 	if (!code)
 		code = mdb_env_open(carried->env, carried->dir, MDB_NOTLS, 0600);
-	return !failed(carried, code, error) && begin(carried, error) &&
+	return !failed(carried, code, error) && begin_carried(carried, error) &&
 	       !failed(carried, mdb_dbi_open(carried->txn, NULL, 0, &carried->dbi), error) &&
 	       check_id(carried, id, error);
 }
@@ -226,7 +226,7 @@ bool carried_commit(struct carried *carried, GError **error)
 {
 	int code = mdb_txn_commit(g_steal_pointer(&carried->txn));
 
-	return !failed(carried, code, error) && begin(carried, error);
+	return !failed(carried, code, error) && begin_carried(carried, error);
 }
 
 bool carried_was_scanned(struct carried *carried)
@@ -378,7 +378,8 @@ static void append_given(GByteArray *bytes, const struct carried_object *object)
 		g_byte_array_append(bytes, name, (guint)strlen(name) + 1);
 }
 
-static int mark(struct carried *carried, const struct migrate_binding *handle, bool touching)
+static int mark_carried(struct carried *carried, const struct migrate_binding *handle,
+			bool touching)
 {
 	g_autoptr(GByteArray) buffer = g_byte_array_new();
 	MDB_val key = object_key(buffer, 't', handle), value = {.mv_data = "", .mv_size = 0};
@@ -427,7 +428,7 @@ bool carried_put(struct carried *carried, const struct migrate_binding *handle,
 	if (!code && object->staged != before.staged)
 		code = own(carried, handle, object->staged);
 	if (!code && !object->touching != !before.touching)
-		code = mark(carried, handle, object->touching);
+		code = mark_carried(carried, handle, object->touching);
 	return !failed(carried, code, error);
 }
 

@@ -107,7 +107,7 @@ static void take_names(struct node *node, bool to_come)
  * known afterwards by its number, or is as it was now; of what is changed in place nothing can be
  * said until it is done.
  */
-static void remember(const struct carry *carry, struct node *node)
+static void remember_node(const struct carry *carry, struct node *node)
 {
 	struct carried_object had;
 
@@ -140,7 +140,7 @@ static bool note_intents(struct carry *carry)
 		if (!node->there ||
 		    !(node->todo & ~(unsigned)(TODO_MAKE | (node->conflict ? TODO_TIMES : 0))))
 			continue;
-		remember(carry, node);
+		remember_node(carry, node);
 		carried->generation = 0;
 		carried->fileid = old->st_ino;
 		carried->staged = 0;
@@ -598,7 +598,7 @@ static bool is_left(const struct node *node)
 	return node->left == LEFT_LATER || (node->todo & ~(unsigned)TODO_TIMES);
 }
 
-static bool settle(struct carry *carry)
+static bool settle_node(struct carry *carry)
 {
 	const GPtrArray *active = carry->tree->active;
 
@@ -670,7 +670,7 @@ bool carry_out(struct tree *tree, const bool *stop, struct carry_result *result,
 		    place_all(&carry, is_other_to_name) && carry_files(&carry) &&
 		    (!last || give_all(&carry, is_directory_to_give)) &&
 		    give_all(&carry, is_file_to_give) && remove_all(&carry))
-			settle(&carry);
+			settle_node(&carry);
 	}
 	put_back_all(&carry);
 	content_free(carry.content);

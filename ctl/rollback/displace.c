@@ -29,7 +29,7 @@ bool displace_is_known(const struct node *node, const struct stat *st, bool move
 	       (moved || migrate_ns(st->st_ctim) == migrate_ns(old->st_ctim));
 }
 
-static void note(struct tree *tree, const struct node *node, GError **error)
+static void note_displaced(struct tree *tree, const struct node *node, GError **error)
 {
 	if (!*error && carried_put(tree->carried, &node->handle, &node->carried, error))
 		carried_commit(tree->carried, error);
@@ -46,7 +46,7 @@ int displace_conflict(struct tree *tree, struct node *node, GError **error)
 	carried->size = UINT64_MAX; /* never as it is there */
 	carried->ctime = -1;
 	node->intended = false; /* it is not to be put back */
-	note(tree, node, error);
+	note_displaced(tree, node, error);
 	return -ECANCELED;
 }
 

@@ -8,7 +8,7 @@
 #include "ctl/rollback/find_old.h"
 #include "lib/base/text.h"
 
-static bool failed(int ret, GError **error)
+static bool failed_leftover(int ret, GError **error)
 {
 	if (!ret || ret == -ENOENT)
 		return false;
@@ -30,7 +30,7 @@ static bool each(struct tree *tree,
 	gpointer value;
 
 	if (!names)
-		return !failed(ret, error);
+		return !failed_leftover(ret, error);
 	g_hash_table_iter_init(&iter, names);
 	while (g_hash_table_iter_next(&iter, NULL, &value))
 		if (!fn(tree, value, error))
@@ -40,7 +40,7 @@ static bool each(struct tree *tree,
 
 /* ---- put aside ------------------------------------------------------------------------------- */
 
-static bool find(struct tree *tree, const struct old_name *name, GError **error)
+static bool find_leftover(struct tree *tree, const struct old_name *name, GError **error)
 {
 	struct migrate_binding handle;
 
@@ -52,25 +52,26 @@ static bool find(struct tree *tree, const struct old_name *name, GError **error)
 				   : tree_node_there(tree, NULL, name->name, name->fileid);
 		int ret = find_old(tree, node);
 		if (ret || !node->there)
-			return !failed(ret, error);
+			return !failed_leftover(ret, error);
 		if (!node->active)
 			tree_activate(tree, node);
 	}
 	/* it may have been found by another name */
 	return !node->there || node->old.st_ino != name->fileid ||
 	       !migrate_binding_equal(&handle, &node->handle) ||
-	       !failed(find_old_noted(tree, node, NULL, name->name), error);
+	       !failed_leftover(find_old_noted(tree, node, NULL, name->name), error);
 }
 
 bool leftovers_find(struct tree *tree, GError **error)
 {
-	return each(tree, find, error);
+	return each(tree, find_leftover, error);
 }
 
 /* ---- begun ----------------------------------------------------------------------------------- */
 
 /* Numbers are given again.  What is at its place, too, keeps its. */
-static bool forget(struct tree *tree, const char *name, const struct stat *st, GError **error)
+static bool forget_leftover(struct tree *tree, const char *name, const struct stat *st,
+			    GError **error)
 {
 	struct migrate_binding handle;
 
@@ -93,12 +94,12 @@ static bool clean(struct tree *tree, const struct old_name *entry, GError **erro
 	int ret = old_stat(tree->old, path, &st);
 
 	if (ret || !tree_stage_parse(name, &handle)) /* it is somebody else's */
-		return !failed(ret, error);
+		return !failed_leftover(ret, error);
 	if (displace_clean(tree, name, &st, error))
 		return !*error;
 	if (*name != STAGE_NEW)
 		return true;
-	if (!forget(tree, name, &st, error))
+	if (!forget_leftover(tree, name, &st, error))
 		return false;
 	old_remove(tree->old, path, S_ISDIR(st.st_mode));
 	return true;

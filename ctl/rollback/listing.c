@@ -206,7 +206,7 @@ void listing_search(struct tree *tree, GHashTable *nodes)
 
 /* ---- given up -------------------------------------------------------------------------------- */
 
-static void take_line(struct given_up *given_up, char *line)
+static void take_line_listing(struct given_up *given_up, char *line)
 {
 	struct report_line parsed = {0};
 
@@ -240,7 +240,7 @@ static void read_on(struct given_up *given_up, FILE *file)
 		return;
 	while ((len = getline(&line, &size, file)) > 0 && line[len - 1] == '\n') {
 		given_up->st.st_size += len;
-		take_line(given_up, line);
+		take_line_listing(given_up, line);
 	}
 }
 
@@ -453,7 +453,7 @@ static bool is_seen_to(const struct tree *tree, const struct node *dir, const st
 					       rows_fate(tree, name->fileid) & FATE_LEAVES);
 }
 
-static int compare(struct tree *tree, struct node *dir)
+static int compare_listing(struct tree *tree, struct node *dir)
 {
 	g_autofree char *path = tree_path(dir);
 	GHashTableIter iter;
@@ -508,7 +508,7 @@ bool listing_there(struct tree *tree, GError **error)
 		if (node->there != THERE_SEEN || !S_ISDIR(node->old.st_mode) || node->listed ||
 		    node->left || !(tree_is_gone(node) || node->compared))
 			continue;
-		int ret = compare(tree, node);
+		int ret = compare_listing(tree, node);
 		if (ret) {
 			node->compared = false;
 			alone_leave_names(tree, node);

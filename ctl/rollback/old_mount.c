@@ -139,7 +139,7 @@ static int look_again(int dir)
 }
 
 /* The subvolumes of a btrfs have the same numbers: as the source tells them apart. */
-static uint64_t number_of(const struct mount *mount, int fd, uint64_t ino, dev_t dev)
+static uint64_t number_of_mount(const struct mount *mount, int fd, uint64_t ino, dev_t dev)
 {
 	return mount->btrfs && dev != mount->dev
 		       ? backend_fileid(ino, migrate_fs_number(fd, dev), mount->fs)
@@ -152,7 +152,7 @@ static uint64_t number_at(const struct mount *mount, int dir, const char *name,
 	int fd = *name && mount->btrfs && st->st_dev != mount->dev
 			 ? openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC)
 			 : dir;
-	const uint64_t number = number_of(mount, fd, st->st_ino, st->st_dev);
+	const uint64_t number = number_of_mount(mount, fd, st->st_ino, st->st_dev);
 
 	if (fd != dir && fd >= 0)
 		close(fd);
@@ -227,7 +227,8 @@ static uint64_t number_listed(const struct mount *mount, int dir, const struct d
 		return entry->d_ino;
 	if (entry->d_type == DT_DIR)
 		return stat_at(mount, dir, entry->d_name, &st) ? entry->d_ino : st.st_ino;
-	return fstat(dir, &st) < 0 ? entry->d_ino : number_of(mount, dir, entry->d_ino, st.st_dev);
+	return fstat(dir, &st) < 0 ? entry->d_ino
+				   : number_of_mount(mount, dir, entry->d_ino, st.st_dev);
 }
 
 static int mount_list(struct old *old, const char *path, GHashTable *names)

@@ -46,7 +46,7 @@ static struct smb_call *call_of(const struct old *old)
 	return ((const struct smb_old *)old)->call;
 }
 
-static char *directory_of(const char *path)
+static char *changed_parent(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
@@ -56,7 +56,7 @@ static char *directory_of(const char *path)
 /* Its directory has another name in it, or one less. */
 static void note_name(struct old *old, const char *path)
 {
-	g_hash_table_add(((struct smb_old *)old)->changed, directory_of(path));
+	g_hash_table_add(((struct smb_old *)old)->changed, changed_parent(path));
 }
 
 /* ---- what can be said ------------------------------------------------------------------------ */
@@ -72,7 +72,7 @@ static const char *smb_objection(const char *path, mode_t mode)
 
 /* ---- looking --------------------------------------------------------------------------------- */
 
-static struct timespec time_of(int64_t ns)
+static struct timespec time_of_smb(int64_t ns)
 {
 	struct timespec t = {ns / 1000000000, ns % 1000000000};
 
@@ -88,7 +88,7 @@ static struct timespec time_of(int64_t ns)
 static int smb_stat(struct old *old, const char *path, struct stat *st)
 {
 	const char *slash = strrchr(path, '/');
-	g_autofree char *dir = directory_of(path);
+	g_autofree char *dir = changed_parent(path);
 	struct backend_request req = {.name = slash ? slash + 1 : path};
 	int ret = !smb_path_ok(path) ? -ENOENT
 				     : smb_ask(call_of(old), &req,
@@ -96,15 +96,15 @@ static int smb_stat(struct old *old, const char *path, struct stat *st)
 
 	if (ret)
 		return ret == -ENOTUNIQ ? -ENOENT : ret;
-	*st = (struct stat){
-		.st_ino = req.attr.fileid,
-		.st_mode = req.attr.mode & S_IFMT,
-		.st_nlink = req.attr.nlink,
-		.st_size = (off_t)req.attr.size,
-		.st_atim = time_of(req.attr.atime),
-		.st_mtim = time_of(req.attr.mtime),
-		/* a Samba's is the time of the last write, which copies keep */
-		.st_ctim = time_of(MAX(req.attr.ctime, smb_time(smb_call_created(call_of(old)))))};
+	*st = (struct stat){.st_ino = req.attr.fileid,
+			    .st_mode = req.attr.mode & S_IFMT,
+			    .st_nlink = req.attr.nlink,
+			    .st_size = (off_t)req.attr.size,
+			    .st_atim = time_of_smb(req.attr.atime),
+			    .st_mtim = time_of_smb(req.attr.mtime),
+			    /* a Samba's is the time of the last write, which copies keep */
+			    .st_ctim = time_of_smb(
+				    MAX(req.attr.ctime, smb_time(smb_call_created(call_of(old)))))};
 	return 0;
 }
 
@@ -209,7 +209,7 @@ static int smb_mknod(struct old *old, const char *path, mode_t mode, dev_t devic
 static int leave_stage(struct old *old, const char *from, const char *to)
 {
 	struct smb_old *smb = (struct smb_old *)old;
-	g_autofree char *dir = directory_of(to);
+	g_autofree char *dir = changed_parent(to);
 	gpointer directory;
 	int ret;
 
@@ -443,7 +443,7 @@ static void smb_sync_names(struct old *old, const char *dir)
 
 /* ---- giving ---------------------------------------------------------------------------------- */
 
-static struct smb_file *file_of(struct old_file *file)
+static struct smb_file *smb_file_of(struct old_file *file)
 {
 	return (struct smb_file *)file;
 }
@@ -453,7 +453,7 @@ static void note_given(struct old_file *file)
 	struct smb_old *smb = (struct smb_old *)file->old;
 
 	g_free(smb->given);
-	smb->given = g_strdup(file_of(file)->path);
+	smb->given = g_strdup(smb_file_of(file)->path);
 }
 
 static int smb_open(struct old *old, const char *path, bool data, struct old_file **file)
@@ -476,16 +476,16 @@ static int smb_create(struct old *old, const char *path, struct old_file **file)
 
 static int smb_stat_file(struct old_file *file, struct stat *st)
 {
-	int ret = smb_stat(file->old, file_of(file)->path, st);
+	int ret = smb_stat(file->old, smb_file_of(file)->path, st);
 
 	if (!ret)
-		file_of(file)->looked = *st;
+		smb_file_of(file)->looked = *st;
 	return ret;
 }
 
 static void smb_close_file(struct old_file *file)
 {
-	struct smb_file *opened = file_of(file);
+	struct smb_file *opened = smb_file_of(file);
 
 	if (opened->had)
 		smb_set_basic(call_of(file->old), opened->path, 0, 0, 0, opened->had);
@@ -507,14 +507,14 @@ static int set_size(struct old_file *file, uint64_t size)
 	g_autoptr(GByteArray) data = g_byte_array_new();
 
 	smb_put(data, size, 8);
-	return smb_do(call_of(file->old), file_of(file)->path, "", &what, data->data);
+	return smb_do(call_of(file->old), smb_file_of(file)->path, "", &what, data->data);
 }
 
 /* Not before it was looked at: the time of change moves.  From here on nobody else writes to it;
  * who did since it was looked at is found out. */
 static int hold(struct old_file *file)
 {
-	struct smb_file *opened = file_of(file);
+	struct smb_file *opened = smb_file_of(file);
 	const struct stat *looked = &opened->looked;
 	int ret = smb_make_writable(call_of(file->old), opened->path, &opened->had);
 	struct stat st;
@@ -536,7 +536,7 @@ static int hold(struct old_file *file)
 
 static int smb_resize(struct old_file *file, off_t size)
 {
-	struct smb_file *opened = file_of(file);
+	struct smb_file *opened = smb_file_of(file);
 	int ret = opened->written ? 0 : hold(file);
 
 	if (ret)
@@ -550,7 +550,7 @@ static ssize_t smb_read(struct old_file *file, void *data, size_t len, off_t at)
 	struct smb_call *call = call_of(file->old);
 	struct backend_request req = {.offset = (uint64_t)at,
 				      .count = (uint32_t)MIN(len, smb_call_max(call))};
-	const int ret = smb_ask(call, &req, BACKEND_READ, file_of(file)->path);
+	const int ret = smb_ask(call, &req, BACKEND_READ, smb_file_of(file)->path);
 
 	if (ret)
 		return ret;
@@ -560,7 +560,8 @@ static ssize_t smb_read(struct old_file *file, void *data, size_t len, off_t at)
 
 static int smb_write(struct old_file *file, const void *data, size_t len, off_t at)
 {
-	return smb_write_at(call_of(file->old), file_of(file)->path, "", data, len, (uint64_t)at);
+	return smb_write_at(call_of(file->old), smb_file_of(file)->path, "", data, len,
+			    (uint64_t)at);
 }
 
 /* Before attributes are given, which may forbid it. */
@@ -568,16 +569,16 @@ static int smb_sync_file(struct old_file *file)
 {
 	int ret = 0;
 
-	if (file_of(file)->written)
-		ret = smb_flush(call_of(file->old), file_of(file)->path, "");
-	file_of(file)->written &= ret != 0;
+	if (smb_file_of(file)->written)
+		ret = smb_flush(call_of(file->old), smb_file_of(file)->path, "");
+	smb_file_of(file)->written &= ret != 0;
 	return ret;
 }
 
-static int compare(struct old_file *file, const struct attrs *attrs,
-		   const struct volume_config *config)
+static int compare_smb(struct old_file *file, const struct attrs *attrs,
+		       const struct volume_config *config)
 {
-	const char *path = file_of(file)->path;
+	const char *path = smb_file_of(file)->path;
 	struct stat st;
 	int ret = smb_stat(file->old, path, &st);
 
@@ -607,16 +608,16 @@ static int smb_give(struct old_file *file, const struct attrs *attrs,
 	if (ret)
 		return ret;
 	if (attrs->held)
-		return compare(file, attrs, config);
+		return compare_smb(file, attrs, config);
 	if (S_ISLNK(attrs->st.st_mode))
 		return old_file_give_times(file, attrs);
 	note_given(file);
 	smb_attrs_take(attrs, config, &smb, lost, arg);
 	if (!smb.attributes || smb.added)
-		smb.attributes |= file_of(file)->had;
-	ret = smb_give_attrs(call_of(file->old), file_of(file)->path, &smb, lost, arg);
+		smb.attributes |= smb_file_of(file)->had;
+	ret = smb_give_attrs(call_of(file->old), smb_file_of(file)->path, &smb, lost, arg);
 	if (!ret) {
-		file_of(file)->had = 0;
+		smb_file_of(file)->had = 0;
 		note_bare(file, &smb, S_ISDIR(attrs->st.st_mode));
 	}
 	smb_attrs_clear(&smb);
@@ -626,7 +627,7 @@ static int smb_give(struct old_file *file, const struct attrs *attrs,
 static int smb_give_times(struct old_file *file, const struct attrs *attrs)
 {
 	note_given(file);
-	return smb_set_basic(call_of(file->old), file_of(file)->path, 0,
+	return smb_set_basic(call_of(file->old), smb_file_of(file)->path, 0,
 			     smb_attrs_time(attrs->st.st_atim), smb_attrs_time(attrs->st.st_mtim),
 			     0);
 }

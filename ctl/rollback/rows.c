@@ -179,7 +179,7 @@ static bool is_undone(const struct rows *rows, const struct journal_row *row)
 	       !(tree_is_unplaced(row) && carried_is_elsewhere(carried, &row->handle));
 }
 
-static bool take_row(void *arg, const struct journal_row *row)
+static bool take_row_changes(void *arg, const struct journal_row *row)
 {
 	struct rows *rows = arg;
 
@@ -239,7 +239,7 @@ static bool load_all(struct rows *rows, GError **error)
 
 	carried_each_touching(tree->carried, take_touched, handles);
 	const guint touched = handles->len;
-	if (!journal_each(tree->journal, 0, take_row, rows, error))
+	if (!journal_each(tree->journal, 0, take_row_changes, rows, error))
 		return false;
 	if (rows->many)
 		g_array_set_size(handles, touched);

@@ -38,7 +38,7 @@ static char *own_keys(const char *text)
 	return g_string_free(own, FALSE);
 }
 
-static int lose(struct smb_call *call, const struct wire_reply *failed)
+static int lose_call(struct smb_call *call, const struct wire_reply *failed)
 {
 	g_autofree char *said =
 		failed ? smb_failure_text(&call->url, failed)
@@ -73,22 +73,22 @@ static int await(struct smb_call *call, struct wire_reply *reply)
 {
 	do {
 		if (!receive(call, reply))
-			return lose(call, NULL);
+			return lose_call(call, NULL);
 	} while (reply->type == WIRE_ALIVE);
 	if (reply->type == WIRE_FAILED)
-		return lose(call, reply);
+		return lose_call(call, reply);
 	if (reply->type != WIRE_REPLY || reply->slot || reply->serial != call->serial)
-		return lose(call, NULL);
+		return lose_call(call, NULL);
 	return 0;
 }
 
-static int say(struct smb_call *call, struct wire_request *request, struct wire_reply *reply)
+static int say_call(struct smb_call *call, struct wire_request *request, struct wire_reply *reply)
 {
 	request->serial = ++call->serial;
 	if (call->lost)
 		return -ENOTCONN;
 	if (send(call->writer.sock, request, sizeof(*request), MSG_NOSIGNAL) != sizeof(*request))
-		return lose(call, NULL);
+		return lose_call(call, NULL);
 	return await(call, reply);
 }
 
@@ -128,7 +128,7 @@ int smb_call_ask(struct smb_call *call, struct backend_request *req)
 
 	if (!put_names(&request, &pack, req->object.path, req->name ? req->name : ""))
 		return -ENAMETOOLONG;
-	ret = say(call, &request, &reply);
+	ret = say_call(call, &request, &reply);
 	call->created = ret ? 0 : reply.attr.created;
 	return ret ? ret : smb_reply_decode(&reply, call->writer.memory, req);
 }
@@ -164,7 +164,7 @@ int smb_call_change(struct smb_call *call, const char *path, const char *stream,
 	wire_put(&pack, data, change->len);
 	if (pack.full)
 		return -EMSGSIZE;
-	ret = say(call, &request, &reply);
+	ret = say_call(call, &request, &reply);
 	if (!ret && reply.status) {
 		ret = reply.status < 0 && reply.status > -4096 ? reply.status : -EREMOTEIO;
 		if (reply.code == DELETE_PENDING)
@@ -198,7 +198,7 @@ static bool greet(struct smb_call *call, GError **error)
 	return false;
 }
 
-static bool start(struct smb_call *call, const struct smb_config *config, GError **error)
+static bool start_call(struct smb_call *call, const struct smb_config *config, GError **error)
 {
 	g_autoptr(GError) mistake = NULL;
 	int ret = smb_worker_log_on(&call->writer, SMB_WRITER, config, &call->url, STALL_MS,
@@ -222,7 +222,8 @@ struct smb_call *smb_call_open(const char *url, const struct volume_config *conf
 
 	smb.password_file = config->rollback_password_file;
 	smb.ccache = config->rollback_ccache;
-	if (smb_url_parse(url, &call->url, error) && start(call, &smb, error) && greet(call, error))
+	if (smb_url_parse(url, &call->url, error) && start_call(call, &smb, error) &&
+	    greet(call, error))
 		return call;
 	smb_call_close(call);
 	return NULL;

@@ -39,7 +39,7 @@ static bool failed(struct carry *carry, struct node *node, const char *what, int
 	return false;
 }
 
-static void lose(void *arg, const char *what)
+static void lose_step(void *arg, const char *what)
 {
 	struct making *making = arg;
 
@@ -125,7 +125,7 @@ static int give(const struct carry *carry, struct making *making, struct old_fil
 				  migrate_ns(attrs.st.st_mtim) != migrate_ns(node->old.st_mtim));
 	making->size = attrs.st.st_size;
 	if (!ret)
-		ret = old_file_give(to, &attrs, carry->tree->config, lose, making);
+		ret = old_file_give(to, &attrs, carry->tree->config, lose_step, making);
 	attrs_clear(&attrs);
 	if (from >= 0)
 		close(from);
@@ -233,8 +233,8 @@ static void restore_parked(struct carry *carry, struct node *node)
 }
 
 /* *file: of a regular one, to be written. */
-static int make(const struct carry *carry, const struct node *node, const char *path,
-		struct old_file **file)
+static int make_step(const struct carry *carry, const struct node *node, const char *path,
+		     struct old_file **file)
 {
 	struct old *old = carry->tree->old;
 	struct attrs attrs;
@@ -261,8 +261,8 @@ static int make(const struct carry *carry, const struct node *node, const char *
 }
 
 /* file: the open one, which is closed; NULL: it is not open yet. */
-static int fill(const struct carry *carry, struct making *making, const char *path,
-		struct old_file *file)
+static int fill_step(const struct carry *carry, struct making *making, const char *path,
+		     struct old_file *file)
 {
 	struct old *old = carry->tree->old;
 	int ret = file ? 0 : old_file_open(old, path, false, &file);
@@ -286,15 +286,15 @@ void steps_make(const struct carry *carry, struct making *making)
 	struct old_file *file = NULL;
 
 	making->new_one = true;
-	making->ret = *carry->stop ? -ECANCELED : make(carry, node, path, &file);
+	making->ret = *carry->stop ? -ECANCELED : make_step(carry, node, path, &file);
 	if (making->ret == -EEXIST) {
 		old_remove(carry->tree->old, path, directory);
-		making->ret = make(carry, node, path, &file);
+		making->ret = make_step(carry, node, path, &file);
 	}
 	if (making->ret == -ECANCELED)
 		return;
 	if (!making->ret)
-		making->ret = fill(carry, making, path, file);
+		making->ret = fill_step(carry, making, path, file);
 	if (making->ret)
 		old_remove(carry->tree->old, path, directory);
 }
@@ -672,7 +672,7 @@ static void remember_given(struct carry *carry, struct node *node, const char *p
 
 /* What is written in place is noted before its first byte: until then it is compared even after a
  * kill. */
-static int begin(struct carry *carry, struct node *node, bool data)
+static int begin_step(struct carry *carry, struct node *node, bool data)
 {
 	struct carried *store = carry->tree->carried;
 
@@ -700,7 +700,7 @@ bool steps_give(struct carry *carry, struct node *node)
 	if (!ret) {
 		ret = check_open(carry, node, file);
 		if (!ret)
-			ret = begin(carry, node, data);
+			ret = begin_step(carry, node, data);
 		if (!ret)
 			ret = give(carry, &making, file, data);
 		if (ret == -EAGAIN && S_ISREG(node->st.st_mode) && !data &&

@@ -302,7 +302,7 @@ struct names {
 	GArray *gone; /* of struct journal_name */
 };
 
-static bool take_name(void *arg, const struct journal_name *name)
+static bool take_name_node(void *arg, const struct journal_name *name)
 {
 	struct names *names = arg;
 
@@ -421,7 +421,7 @@ static void resolve_names(struct tree *tree, struct node *node, const struct jou
 		place_add(node->at, tree_node(tree, &name->parent), name->name);
 	}
 	if (!known && row)
-		journal_names(tree->journal, &node->handle, take_name, &names, NULL);
+		journal_names(tree->journal, &node->handle, take_name_node, &names, NULL);
 	for (guint i = 0; i < names.gone->len && !node->made; i++) {
 		const struct journal_name *name =
 			&g_array_index(names.gone, struct journal_name, i);

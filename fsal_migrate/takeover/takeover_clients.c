@@ -45,7 +45,7 @@ static int compare(const struct count *a, const struct count *b)
 }
 
 /* lock.  Nothing is added any more when there are too many. */
-static void add(struct mg_takeover_clients *clients, const struct count *count)
+static void add_client(struct mg_takeover_clients *clients, const struct count *count)
 {
 	size_t low = 0, high = clients->n;
 
@@ -87,7 +87,7 @@ static void forget_old_days(struct mg_takeover_clients *clients, int64_t today)
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-static bool parse(const char *line, struct count *count)
+static bool parse_client(const char *line, struct count *count)
 {
 	struct tm day = {.tm_isdst = 0};
 	char address[INET6_ADDRSTRLEN], mapped[sizeof("::ffff:") + INET6_ADDRSTRLEN];
@@ -102,7 +102,7 @@ static bool parse(const char *line, struct count *count)
 	return inet_pton(AF_INET6, mapped, &count->address) == 1;
 }
 
-static void load(struct mg_takeover_clients *clients)
+static void load_client(struct mg_takeover_clients *clients)
 {
 	FILE *file = fopen(clients->file, "re");
 	struct count count;
@@ -111,13 +111,13 @@ static void load(struct mg_takeover_clients *clients)
 	if (!file)
 		return;
 	while (fgets(line, sizeof(line), file))
-		if (parse(line, &count))
-			add(clients, &count);
+		if (parse_client(line, &count))
+			add_client(clients, &count);
 	fclose(file);
 	clients->changed = false;
 }
 
-static void print(FILE *file, const struct count *count)
+static void print_client(FILE *file, const struct count *count)
 {
 	const time_t at = count->day * DAY;
 	char address[INET6_ADDRSTRLEN] = "";
@@ -140,7 +140,7 @@ static int write_file(const char *path, const struct count *counts, size_t n)
 	int result = file ? 0 : -errno;
 
 	for (size_t i = 0; file && i < n; i++)
-		print(file, &counts[i]);
+		print_client(file, &counts[i]);
 	if (file && (fflush(file) || ferror(file)))
 		result = -errno;
 	if (file)
@@ -190,7 +190,7 @@ struct mg_takeover_clients *mg_takeover_clients_of(const char *file)
 		clients->file = gsh_strdup(file);
 		pthread_mutex_init(&clients->lock, NULL);
 		clients->due = migrate_in_ms(0);
-		load(clients);
+		load_client(clients);
 		clients->next = all;
 		all = clients;
 	}
@@ -211,6 +211,6 @@ void mg_takeover_clients_count(struct mg_takeover_clients *clients,
 		       4);
 	}
 	pthread_mutex_lock(&clients->lock);
-	add(clients, &count);
+	add_client(clients, &count);
 	pthread_mutex_unlock(&clients->lock);
 }

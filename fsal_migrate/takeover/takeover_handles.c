@@ -49,7 +49,7 @@ static int compare_bytes(const void *a, size_t a_len, const void *b, size_t b_le
 }
 
 /* Of the same old handle the one that counts is first. */
-static int compare(const void *a, const void *b)
+static int compare_handle(const void *a, const void *b)
 {
 	const struct mg_takeover_handle *x = a, *y = b;
 	int order =
@@ -62,7 +62,7 @@ static int compare(const void *a, const void *b)
 	return (int)x->export_id - (int)y->export_id;
 }
 
-static const struct mg_takeover_handle *find(const void *bytes, size_t len)
+static const struct mg_takeover_handle *find_takeover_handles(const void *bytes, size_t len)
 {
 	const struct table *now = atomic_load_explicit(&table, memory_order_acquire);
 	size_t low = 0, high = now ? now->n : 0;
@@ -83,7 +83,7 @@ static const struct mg_takeover_handle *find(const void *bytes, size_t len)
 }
 
 /* lock */
-static void publish(void)
+static void publish_handle(void)
 {
 	size_t all = 0, n = 0, exports = 0;
 	struct table *made;
@@ -99,7 +99,7 @@ static void publish(void)
 			made->objects[made->n_objects++] = at->objects;
 	}
 	if (all)
-		qsort(made->handles, all, sizeof(made->handles[0]), compare);
+		qsort(made->handles, all, sizeof(made->handles[0]), compare_handle);
 	for (size_t i = 0; i < all; i++)
 		if (!made->n ||
 		    compare_bytes(made->handles[made->n - 1].alias->old,
@@ -150,7 +150,8 @@ static const struct mg_takeover_objects *objects_of(const nfs_fh3 *fh)
 static struct mg_takeover_clients *find_any(const nfs_fh3 *fh, uint8_t *own, uint8_t *own_len)
 {
 	const struct table *now = atomic_load_explicit(&table, memory_order_acquire);
-	const struct mg_takeover_handle *found = find(fh->data.data_val, fh->data.data_len);
+	const struct mg_takeover_handle *found =
+		find_takeover_handles(fh->data.data_val, fh->data.data_len);
 
 	if (found) {
 		memcpy(own, found->own, found->own_len);
@@ -253,7 +254,7 @@ static void translate(struct svc_req *req, nfs_fh3 *fh)
 		mg_takeover_clients_count(clients, svc_getrpccaller(req->rq_xprt));
 }
 
-static bool is_known(const struct svc_req *req)
+static bool is_known_handle(const struct svc_req *req)
 {
 	return req->rq_msg.cb_vers == (req->rq_msg.cb_prog == MG_NLM_PROGRAM ? 4 : 3);
 }
@@ -281,7 +282,7 @@ static bool checksum(struct svc_req *req)
 
 	if (!theirs->svc_ah_checksum(req))
 		return false;
-	if (!is_known(req))
+	if (!is_known_handle(req))
 		return true;
 	mg_call_handles(msg->cb_prog, msg->cb_proc, msg->rm_xdr.where, handle);
 	given = handle[0] ? handle[0]->data.data_val : NULL;
@@ -339,7 +340,7 @@ static void show_lock(void *res, const nfs_fh3 *fh)
 }
 
 /* A reply that cannot be translated: an object would be two for the client, or names be missing. */
-static void refuse(void *res, nfsstat3 status)
+static void refuse_handle(void *res, nfsstat3 status)
 {
 	LOOKUP3res *refused = res; /* all of them begin like that when they fail */
 
@@ -360,7 +361,7 @@ static bool bring_names(const struct mg_takeover_objects *objects, const struct 
 		status = mg_takeover_names_bring(objects->server, &old, cookie, msg->cb_proc,
 						 msg->rm_xdr.where, res);
 	if (status)
-		refuse(res, status);
+		refuse_handle(res, status);
 	return !status;
 }
 
@@ -379,7 +380,7 @@ static bool show_all(const struct mg_takeover_objects *objects, const struct rpc
 	mg_reply_brought(msg->cb_prog, msg->cb_proc, res, &brought);
 	if (old_names || mg_takeover_objects_show(objects, &brought))
 		return true;
-	refuse(res, NFS3ERR_JUKEBOX);
+	refuse_handle(res, NFS3ERR_JUKEBOX);
 	return false;
 }
 
@@ -414,7 +415,7 @@ static bool wrap(struct svc_req *req, XDR *xdrs)
 	const struct rpc_msg *msg = &req->rq_msg;
 	nfs_fh3 *handle[2] = {NULL, NULL};
 
-	if (is_known(req))
+	if (is_known_handle(req))
 		mg_call_handles(msg->cb_prog, msg->cb_proc, msg->rm_xdr.where, handle);
 	if (handle[0] && msg->cb_prog != MG_NLM_PROGRAM)
 		show_reply(msg, handle);
@@ -465,7 +466,7 @@ void mg_takeover_handles_set(const void *owner, const struct mg_takeover_handle 
 		hook();
 	}
 	if (gone || n)
-		publish();
+		publish_handle();
 	pthread_mutex_unlock(&lock);
 	gsh_free(gone);
 }

@@ -33,7 +33,7 @@ void mg_takeover_server_close(struct mg_takeover_server *server)
 }
 
 /* NULL: it goes, or too many ask; else end() it. */
-static struct mg_export *begin(struct mg_takeover_server *server)
+static struct mg_export *begin_server(struct mg_takeover_server *server)
 {
 	struct mg_export *export;
 
@@ -81,7 +81,7 @@ static void asking_unref(struct asking *asking)
 	gsh_free(asking);
 }
 
-static void answered(void *arg, int status, const char *text)
+static void answered_server(void *arg, int status, const char *text)
 {
 	struct asking *asking = arg;
 
@@ -125,11 +125,11 @@ static int ask_control(struct mg_volume *volume, const char *command, char **tex
 {
 	const struct timespec deadline = mg_deadline(volume);
 	struct asking *asking = asking_begin();
-	uint64_t request = migrate_control(volume->client, command, answered, asking);
+	uint64_t request = migrate_control(volume->client, command, answered_server, asking);
 	int status = -EAGAIN;
 
 	if (!request)
-		answered(asking, -EAGAIN, "");
+		answered_server(asking, -EAGAIN, "");
 	if (wait_for_answer(asking, &deadline)) {
 		status = asking->status;
 		*text = asking->text;
@@ -141,8 +141,8 @@ static int ask_control(struct mg_volume *volume, const char *command, char **tex
 	return status;
 }
 
-static int ask(struct mg_volume *volume, const char *verb, const void *handle, size_t len,
-	       const char *rest, char **text)
+static int ask_takeover_server(struct mg_volume *volume, const char *verb, const void *handle,
+			       size_t len, const char *rest, char **text)
 {
 	char command[COMMAND_MAX];
 	int at = snprintf(command, sizeof(command), "%s ", verb);
@@ -159,13 +159,13 @@ static int ask(struct mg_volume *volume, const char *verb, const void *handle, s
 int mg_takeover_server_ask(struct mg_takeover_server *server, const char *verb, const void *handle,
 			   size_t len, const char *rest, char **text)
 {
-	struct mg_export *export = begin(server);
+	struct mg_export *export = begin_server(server);
 	int status;
 
 	*text = NULL;
 	if (!export)
 		return -EAGAIN;
-	status = ask(export->volume, verb, handle, len, rest, text);
+	status = ask_takeover_server(export->volume, verb, handle, len, rest, text);
 	end(server, export);
 	return status;
 }
@@ -206,11 +206,11 @@ int mg_takeover_server_find(struct mg_takeover_server *server,
 
 	if (!len || len > MIGRATE_OLD_HANDLE_MAX)
 		return -ESTALE;
-	export = begin(server);
+	export = begin_server(server);
 	if (!export)
 		return -EAGAIN;
 	deadline = mg_deadline(export->volume);
-	status = ask(export->volume, "directory", handle, len, "", &text);
+	status = ask_takeover_server(export->volume, "directory", handle, len, "", &text);
 	gsh_free(text);
 	if (status == -ENOTDIR && !many_ask(server))
 		status = wait_for_file(index, handle, len, &deadline);

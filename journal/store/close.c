@@ -100,7 +100,7 @@ static bool has_begun(const char *dir, int64_t asked)
 }
 
 /* Nobody keeps it: its files go. */
-static bool forget(const char *dir, GError **error)
+static bool forget_store(const char *dir, GError **error)
 {
 	g_autoptr(GError) why = NULL;
 
@@ -133,5 +133,5 @@ bool journal_begin_anew(const char *dir, GError **error)
 			return fail(dir, "migrate-journal does not answer", ETIMEDOUT, error);
 		g_usleep(POLL_US);
 	}
-	return forget(dir, error);
+	return forget_store(dir, error);
 }

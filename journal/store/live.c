@@ -33,7 +33,7 @@ static int open_live(const char *dir, int flags)
 	return fd < 0 ? -errno : fd;
 }
 
-static bool load(int fd, struct journal_live *live)
+static bool load_live(int fd, struct journal_live *live)
 {
 	return pread(fd, live, sizeof(*live), 0) == sizeof(*live) &&
 	       live->magic == JOURNAL_LIVE_MAGIC &&
@@ -55,7 +55,7 @@ int journal_live_hold(const char *dir, struct journal_live *live)
 		close(fd);
 		return ret;
 	}
-	if (!load(fd, live))
+	if (!load_live(fd, live))
 		memset(live, 0, sizeof(*live));
 	live->magic = JOURNAL_LIVE_MAGIC;
 	live->scanning = live->looked_at = 0;
@@ -83,7 +83,7 @@ pid_t journal_live_get(const char *dir, struct journal_live *live)
 
 	if (fd < 0)
 		return fd;
-	if (!load(fd, live ? live : &none))
+	if (!load_live(fd, live ? live : &none))
 		ret = -EINVAL;
 	else if (fcntl(fd, F_GETLK, &lock) < 0)
 		ret = -errno;

@@ -145,7 +145,7 @@ static bool get(struct journal_store *store, const struct migrate_binding *objec
 	return journal_row_decode(value.mv_data, value.mv_size, row) || damaged(store);
 }
 
-static void put(struct journal_store *store, struct journal_row *row)
+static void put_row(struct journal_store *store, struct journal_row *row)
 {
 	uint8_t bytes[JOURNAL_VALUE_MAX];
 	struct key key;
@@ -233,7 +233,7 @@ void journal_store_touch(struct journal_store *store, const struct migrate_bindi
 	row.flags |= flags;
 	if (place)
 		set_place(&row, place);
-	put(store, &row);
+	put_row(store, &row);
 }
 
 void journal_store_linked(struct journal_store *store, const struct migrate_binding *object)
@@ -342,7 +342,7 @@ void journal_store_made(struct journal_store *store, const struct migrate_bindin
 
 	row.flags |= kind_flag(directory);
 	came(store, &row, known, place);
-	put(store, &row);
+	put_row(store, &row);
 	entries(store, place);
 }
 
@@ -356,7 +356,7 @@ void journal_store_removed(struct journal_store *store, const struct migrate_bin
 	went(store, &row, place);
 	if (directory)
 		set_gone(store, &row, true);
-	put(store, &row);
+	put_row(store, &row);
 	entries(store, place);
 }
 
@@ -374,7 +374,7 @@ void journal_store_moved(struct journal_store *store, const struct migrate_bindi
 		came(store, &row, known || from, to);
 	else
 		set_gone(store, &row, true);
-	put(store, &row);
+	put_row(store, &row);
 	if (from)
 		entries(store, from);
 	if (to)
@@ -388,7 +388,7 @@ void journal_store_gone(struct journal_store *store, const struct migrate_bindin
 	if (!get(store, object, &row) || row.flags & JOURNAL_GONE)
 		return;
 	set_gone(store, &row, true);
-	put(store, &row);
+	put_row(store, &row);
 }
 
 enum journal_was journal_store_was(struct journal_store *store,
@@ -434,7 +434,7 @@ void journal_store_name(struct journal_store *store, const struct migrate_bindin
 	set_names_flag(store, &row, &key.val);
 	if (is_there)
 		set_place(&row, place);
-	put(store, &row);
+	put_row(store, &row);
 }
 
 void journal_store_seen(struct journal_store *store, const struct migrate_binding *object,
@@ -449,7 +449,7 @@ void journal_store_seen(struct journal_store *store, const struct migrate_bindin
 	if (single && row.flags & JOURNAL_NAMES)
 		change_name(store, &row, true, place);
 	set_place(&row, place);
-	put(store, &row);
+	put_row(store, &row);
 }
 
 /* ---- what is known --------------------------------------------------------------------------- */
@@ -541,7 +541,7 @@ void journal_store_correct(struct journal_store *store, const struct migrate_bin
 	if (!changed)
 		return;
 	row.flags |= JOURNAL_SCANNED;
-	put(store, &row);
+	put_row(store, &row);
 }
 
 void journal_store_looked(struct journal_store *store, const struct migrate_binding *object)
@@ -551,7 +551,7 @@ void journal_store_looked(struct journal_store *store, const struct migrate_bind
 	if (!get(store, object, &row) || !(row.flags & JOURNAL_RETURNED))
 		return;
 	row.flags &= ~(unsigned)JOURNAL_RETURNED;
-	put(store, &row);
+	put_row(store, &row);
 }
 
 uint64_t journal_store_leaving(struct journal_store *store)

@@ -335,7 +335,7 @@ static struct acl *translate(const struct question *q, uint16_t *less)
 }
 
 G_GNUC_PRINTF(2, 3)
-static void lose(struct nfs4_posix *posix, const char *format, ...)
+static void lose_posix(struct nfs4_posix *posix, const char *format, ...)
 {
 	va_list args;
 
@@ -372,14 +372,14 @@ static void lose_other_rights(struct nfs4_posix *posix, const struct question *q
 		denies |= answer.said && !answer.sure && !answer.maybe;
 	}
 	if (unknown)
-		lose(posix, "%u entries for who is nobody here", unknown);
+		lose_posix(posix, "%u entries for who is nobody here", unknown);
 	if (audit)
-		lose(posix, "%u entries that watch access", audit);
+		lose_posix(posix, "%u entries that watch access", audit);
 	if (grants)
-		lose(posix, "rights to change attributes, ACL or owner, or to delete");
+		lose_posix(posix, "rights to change attributes, ACL or owner, or to delete");
 	if (denies)
-		lose(posix, "that attributes and ACL cannot be read or written, or it not be "
-			    "deleted");
+		lose_posix(posix, "that attributes and ACL cannot be read or written, or it not be "
+				  "deleted");
 }
 
 static void set_owner_perms(struct acl *acl, uint16_t perms)
@@ -410,7 +410,7 @@ static void inherit(struct nfs4_posix *posix, struct question *q, uint16_t *less
 	if (!mixed)
 		return;
 	set_owner_perms(posix->inherited, 7);
-	lose(posix, "what files alone inherit, or directories, or one level");
+	lose_posix(posix, "what files alone inherit, or directories, or one level");
 }
 
 void nfs4_posix_init(struct nfs4_posix *posix, const struct source_nfs4_acl *acl,
@@ -425,9 +425,9 @@ void nfs4_posix_init(struct nfs4_posix *posix, const struct source_nfs4_acl *acl
 	if (q.directory)
 		inherit(posix, &q, &less);
 	if (less)
-		lose(posix, "%s%s%sfor some, by its order, its denials, or half of a right",
-		     less & 4 ? "reading " : "", less & 2 ? "writing " : "",
-		     less & 1 ? "executing or traversing " : "");
+		lose_posix(posix, "%s%s%sfor some, by its order, its denials, or half of a right",
+			   less & 4 ? "reading " : "", less & 2 ? "writing " : "",
+			   less & 1 ? "executing or traversing " : "");
 }
 
 void nfs4_posix_clear(struct nfs4_posix *posix)

@@ -77,8 +77,8 @@ static void set_perms(struct windows *w, const struct nt_descriptor *sd, bool di
 	w->less = map->modes == SMB_MODES_DESCRIPTOR && nt_mode_is_less(sd, w->perms);
 }
 
-static void take_descriptor(struct windows *w, const struct source_windows *source, bool directory,
-			    const struct windows_map *map)
+static void take_parts(struct windows *w, const struct source_windows *source, bool directory,
+		       const struct windows_map *map)
 {
 	struct nt_descriptor *sd = nt_decode(source->sd, source->sd ? source->sd_len : 0, &w->why);
 	const struct sid nobody = {0};
@@ -104,7 +104,7 @@ static void take_descriptor(struct windows *w, const struct source_windows *sour
 
 /* ---- attributes ---- */
 
-static void put(uint8_t *p, uint64_t v, unsigned bytes)
+static void put_descriptor(uint8_t *p, uint64_t v, unsigned bytes)
 {
 	for (unsigned i = 0; i < bytes; i++)
 		p[i] = (uint8_t)(v >> (8 * i));
@@ -116,11 +116,11 @@ static void take_attributes(struct windows *w, const struct source_windows *sour
 	uint8_t value[DOSATTRIB_LEN] = {0};
 	bool created = source->create_time && source->create_time <= INT64_MAX;
 
-	put(value + 2, 5, 2);
-	put(value + 4, 5, 2);
-	put(value + 8, VALID_ATTRIBUTES | (created ? VALID_CREATE_TIME : 0), 4);
-	put(value + 12, attributes | (directory ? ATTRIBUTE_DIRECTORY : 0), 4);
-	put(value + CREATE_TIME, created ? source->create_time : 0, 8);
+	put_descriptor(value + 2, 5, 2);
+	put_descriptor(value + 4, 5, 2);
+	put_descriptor(value + 8, VALID_ATTRIBUTES | (created ? VALID_CREATE_TIME : 0), 4);
+	put_descriptor(value + 12, attributes | (directory ? ATTRIBUTE_DIRECTORY : 0), 4);
+	put_descriptor(value + CREATE_TIME, created ? source->create_time : 0, 8);
 	source_xattrs_add(w->xattrs, XATTR_DOSATTRIB, value, sizeof value);
 }
 
@@ -240,7 +240,7 @@ struct windows *smb_descriptor_new(const struct source_windows *source, bool dir
 	w->no_streams = source->streams_unknown;
 	w->lost_streams = g_ptr_array_new_with_free_func(g_free);
 	w->xattrs = source_xattrs_new();
-	take_descriptor(w, source, directory, map);
+	take_parts(w, source, directory, map);
 	take_attributes(w, source, directory);
 	lose_attributes(w, source, directory);
 	for (guint i = 0; i < source->streams->len; i++)

@@ -165,7 +165,7 @@ static bool open_again(struct level *level, int below)
 	return false;
 }
 
-static int leave(struct walk *walk)
+static int leave_filetree(struct walk *walk)
 {
 	const struct level done = *deepest(walk);
 	struct level *in;
@@ -196,7 +196,7 @@ static int next(struct walk *walk)
 	} else {
 		if (errno)
 			note_error(walk, -errno);
-		ret = leave(walk);
+		ret = leave_filetree(walk);
 	}
 	in = deepest(walk);
 	if (in && walk->levels->len <= depth)

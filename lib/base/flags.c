@@ -27,7 +27,7 @@ static const struct {
 };
 
 /* The place in flags, or one behind them. */
-static size_t find(int dir_fd, const char *name)
+static size_t find_flag(int dir_fd, const char *name)
 {
 	struct statx stx;
 	size_t i = 0;
@@ -41,14 +41,14 @@ static size_t find(int dir_fd, const char *name)
 
 const char *flags_word(int dir_fd, const char *name)
 {
-	size_t i = find(dir_fd, name);
+	size_t i = find_flag(dir_fd, name);
 
 	return i < G_N_ELEMENTS(flags) ? flags[i].word : NULL;
 }
 
 const char *flags_reason(int fd)
 {
-	size_t i = find(fd, "");
+	size_t i = find_flag(fd, "");
 
 	return i < G_N_ELEMENTS(flags) ? flags[i].reason : NULL;
 }

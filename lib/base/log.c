@@ -43,7 +43,7 @@ static void put(struct entry *entry, const char *key, const char *value)
 	entry->n++;
 }
 
-static void drop(struct entry *entry)
+static void drop_log(struct entry *entry)
 {
 	for (gsize i = 0; i < entry->n; i++)
 		g_free(entry->values[i]);
@@ -89,7 +89,7 @@ static GLogWriterOutput write_log(GLogLevelFlags level, const GLogField *fields,
 			break;
 		}
 	}
-	drop(&entry);
+	drop_log(&entry);
 	return G_LOG_WRITER_HANDLED;
 }
 
@@ -107,7 +107,7 @@ void log_failure(const char *message)
 
 	put(&entry, "MESSAGE", message);
 	write_entry(&entry, "3");
-	drop(&entry);
+	drop_log(&entry);
 }
 
 void log_event(enum event event, GLogLevelFlags level, const char *path, const char *reason,
@@ -130,5 +130,5 @@ void log_event(enum event event, GLogLevelFlags level, const char *path, const c
 	put(&entry, "QUICKMIGRATE_REASON", reason);
 	put(&entry, "ERRNO", number);
 	write_entry(&entry, priority_of(level));
-	drop(&entry);
+	drop_log(&entry);
 }

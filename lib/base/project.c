@@ -29,7 +29,7 @@ bool project_admits(int to_fd, int from_fd)
 }
 
 /* Only where it differs: the ctime moves.  0 or -errno. */
-static int set(int fd, struct project project, bool directory)
+static int set_project(int fd, struct project project, bool directory)
 {
 	const uint32_t flag = project.inherited && directory ? FS_XFLAG_PROJINHERIT : 0;
 	struct fsxattr attr;
@@ -47,7 +47,7 @@ int project_stop(int dir_fd)
 {
 	const struct project is = project_of(dir_fd);
 
-	return is.inherited ? set(dir_fd, (struct project){false, is.id}, true) : 0;
+	return is.inherited ? set_project(dir_fd, (struct project){false, is.id}, true) : 0;
 }
 
 static int give_one(void *arg, const struct own_entry *entry)
@@ -60,7 +60,7 @@ static int give_one(void *arg, const struct own_entry *entry)
 	fd = openat(entry->dir_fd, entry->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	ret = set(fd, *(const struct project *)arg, directory);
+	ret = set_project(fd, *(const struct project *)arg, directory);
 	close(fd);
 	return ret;
 }
@@ -98,7 +98,7 @@ int project_stage(int staging_fd, int dir_fd)
 	if (mkdirat(staging_fd, name, 0700) < 0 && errno != EEXIST)
 		return -errno;
 	fd = openat(staging_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	ret = fd < 0 ? -errno : set(fd, project, true);
+	ret = fd < 0 ? -errno : set_project(fd, project, true);
 	if (ret && fd >= 0)
 		close(fd);
 	return ret ? ret : fd;

@@ -39,7 +39,7 @@ static bool chosen_by_administrator(int policy)
 }
 
 /* Nice values are a thread's here: sched_setattr(2), and setpriority(2), notes. */
-static bool set(bool background, bool unhurried)
+static bool set_thread(bool background, bool unhurried)
 {
 	int lower = MIN(nice_value + LOWER, NICE_MAX);
 	struct attributes attr = {
@@ -60,7 +60,8 @@ static void change(bool background, bool unhurried)
 		return;
 	mine.background = background;
 	mine.unhurried = unhurried;
-	mine.known = chosen_by_administrator(sched_getscheduler(0)) || set(background, unhurried);
+	mine.known =
+		chosen_by_administrator(sched_getscheduler(0)) || set_thread(background, unhurried);
 }
 
 static void *try_to_return(void *returned)

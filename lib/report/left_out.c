@@ -59,7 +59,7 @@ uint64_t left_out_acl(const char *path)
 	return all;
 }
 
-static void put(uint8_t **p, uint64_t value, unsigned bytes)
+static void put_left_out(uint8_t **p, uint64_t value, unsigned bytes)
 {
 	for (unsigned i = 0; i < bytes; i++)
 		*(*p)++ = (uint8_t)(value >> (8 * i));
@@ -90,15 +90,15 @@ int left_out_put(int fd, const char *name, struct left_out *left)
 	left->gid = st.st_gid;
 	left->mtime = migrate_ns(st.st_mtim);
 	left->acl = S_ISLNK(st.st_mode) ? 0 : left_out_acl(path);
-	put(&p, VERSION, 1);
-	put(&p, left->what, 1);
-	put(&p, left->mode, 2);
-	put(&p, left->uid, 4);
-	put(&p, left->gid, 4);
-	put(&p, (uint64_t)left->mtime, 8);
-	put(&p, left->acl, 8);
+	put_left_out(&p, VERSION, 1);
+	put_left_out(&p, left->what, 1);
+	put_left_out(&p, left->mode, 2);
+	put_left_out(&p, left->uid, 4);
+	put_left_out(&p, left->gid, 4);
+	put_left_out(&p, (uint64_t)left->mtime, 8);
+	put_left_out(&p, left->acl, 8);
 	for (unsigned i = 0; i < left->count; i++)
-		put(&p, left->names[i], 4);
+		put_left_out(&p, left->names[i], 4);
 	return (name ? lsetxattr(path, XATTR_LEFT_OUT, mark, (size_t)(p - mark), 0)
 		     : fsetxattr(fd, XATTR_LEFT_OUT, mark, (size_t)(p - mark), 0)) < 0
 		       ? -errno

@@ -38,7 +38,7 @@ char *report_escape(const char *text)
 	return g_strescape(text, NULL);
 }
 
-static gpointer hash(const char *line, size_t len)
+static gpointer hash_loss(const char *line, size_t len)
 {
 	uint64_t h = UINT64_C(14695981039346656037);
 
@@ -48,11 +48,11 @@ static gpointer hash(const char *line, size_t len)
 }
 
 /* Lock held.  Whether it is new. */
-static bool remember(struct report *report, const char *line, size_t len)
+static bool remember_loss(struct report *report, const char *line, size_t len)
 {
 	if (g_hash_table_size(report->known) >= KNOWN_MAX)
 		g_hash_table_remove_all(report->known);
-	return g_hash_table_add(report->known, hash(line, len));
+	return g_hash_table_add(report->known, hash_loss(line, len));
 }
 
 /* Lock held. */
@@ -65,7 +65,7 @@ static void count(struct report *report, const char *line)
 }
 
 /* Lock held.  A crash may have cut the last line. */
-static void load(struct report *report)
+static void load_loss(struct report *report)
 {
 	char *line = NULL;
 	size_t room = 0;
@@ -80,7 +80,7 @@ static void load(struct report *report)
 			len++;
 		}
 		count(report, line);
-		remember(report, line, len - 1);
+		remember_loss(report, line, len - 1);
 	}
 	free(line);
 	if (file)
@@ -113,7 +113,7 @@ void report_set_directory(struct report *report, int private_fd)
 	g_hash_table_remove_all(report->known);
 	if (private_fd >= 0 && faccessat(private_fd, REPORT_FILE, F_OK, 0) == 0 &&
 	    open_file(report) == 0)
-		load(report);
+		load_loss(report);
 	g_mutex_unlock(&report->lock);
 }
 
@@ -139,7 +139,7 @@ void report_free(struct report *report)
 }
 
 /* Lock held.  Half a line is taken back. */
-static int append(struct report *report, const char *line, size_t len)
+static int append_loss(struct report *report, const char *line, size_t len)
 {
 	int ret = open_file(report);
 	off_t before;
@@ -165,10 +165,10 @@ int report_add(struct report *report, enum report_kind kind, const char *path, c
 	int ret = 0;
 
 	g_mutex_lock(&report->lock);
-	if (remember(report, line, len - 1)) {
-		ret = append(report, line, len);
+	if (remember_loss(report, line, len - 1)) {
+		ret = append_loss(report, line, len);
 		if (ret) {
-			g_hash_table_remove(report->known, hash(line, len - 1));
+			g_hash_table_remove(report->known, hash_loss(line, len - 1));
 		} else {
 			count(report, line);
 			report->dirty = true;
@@ -221,7 +221,7 @@ int report_sync(struct report *report)
 	return ret;
 }
 
-static int copy(int from, int to)
+static int copy_loss(int from, int to)
 {
 	char room[65536];
 	ssize_t n;
@@ -233,7 +233,7 @@ static int copy(int from, int to)
 }
 
 /* Head and lines into dir/new, then dir/name. */
-static int keep(int from, int dir, const char *name, const char *head)
+static int keep_loss(int from, int dir, const char *name, const char *head)
 {
 	g_autofree char *new = g_strconcat(name, ".new", NULL);
 	int fd = openat(dir, new, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -242,7 +242,7 @@ static int keep(int from, int dir, const char *name, const char *head)
 	if (!ret && write(fd, head, strlen(head)) != (ssize_t)strlen(head))
 		ret = -ENOSPC;
 	if (!ret && from >= 0)
-		ret = copy(from, fd);
+		ret = copy_loss(from, fd);
 	if (!ret && fsync(fd) < 0)
 		ret = -errno;
 	if (fd >= 0)
@@ -266,7 +266,7 @@ int report_keep(struct report *report, const char *path, const char *head)
 		return -errno;
 	g_mutex_lock(&report->lock);
 	from = openat(report->dir_fd, REPORT_FILE, O_RDONLY | O_CLOEXEC);
-	ret = from < 0 && errno != ENOENT ? -errno : keep(from, to, name, head);
+	ret = from < 0 && errno != ENOENT ? -errno : keep_loss(from, to, name, head);
 	g_mutex_unlock(&report->lock);
 	if (from >= 0)
 		close(from);

@@ -81,7 +81,7 @@ static void looked_up(struct backend_request *look)
 	complete_with_windows(call, ret);
 }
 
-static void look_up(struct call *call)
+static void look_up_acl(struct call *call)
 {
 	struct backend *windows = call->source->windows;
 	const char *path = call->req->object.path, *slash = strrchr(path, '/');
@@ -108,7 +108,7 @@ static void second_done(struct backend_request *second)
 	if (ret || second->attr.fileid == call->first.attr.fileid || !*call->req->object.path)
 		complete_with_windows(call, ret);
 	else
-		look_up(call);
+		look_up_acl(call);
 }
 
 static void first_done(struct backend_request *first)

@@ -50,7 +50,7 @@ static int64_t now_ns(void)
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-static int take_place(int fd)
+static int take_place_cap(int fd)
 {
 	for (int i = 0; i < PLACES; i++) {
 		struct flock lock = {
@@ -62,7 +62,7 @@ static int take_place(int fd)
 	return -1;
 }
 
-static bool is_ours(int fd)
+static bool is_ours_cap(int fd)
 {
 	struct stat st;
 
@@ -83,7 +83,7 @@ struct cap *cap_open(const char *path, GError **error)
 	struct shared *shared = MAP_FAILED;
 	struct cap *cap;
 
-	if (fd >= 0 && is_ours(fd))
+	if (fd >= 0 && is_ours_cap(fd))
 		shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (shared == MAP_FAILED) {
 		error_set(error, errno,
@@ -101,7 +101,7 @@ struct cap *cap_open(const char *path, GError **error)
 	cap = g_new0(struct cap, 1);
 	cap->shared = shared;
 	cap->fd = fd;
-	cap->place = take_place(fd);
+	cap->place = take_place_cap(fd);
 	cap->bytes.shared = &shared->bytes_free;
 	cap->calls.shared = &shared->calls_free;
 	return cap;

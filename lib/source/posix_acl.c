@@ -59,7 +59,7 @@ static const struct acl_entry *find_entry(const struct acl *acl, uint16_t tag)
 	return NULL;
 }
 
-static bool is_whole(const struct acl *acl)
+static bool is_whole_acl(const struct acl *acl)
 {
 	bool named = find_entry(acl, ACL_USER) || find_entry(acl, ACL_GROUP);
 
@@ -94,7 +94,7 @@ static bool read_entries(struct acl *acl, const uint8_t *value, uint32_t len)
 			entry.id = ACL_UNDEFINED_ID;
 		g_array_append_val(acl->entries, entry);
 	}
-	return sort_entries(acl) && is_whole(acl);
+	return sort_entries(acl) && is_whole_acl(acl);
 }
 
 struct acl *acl_decode(const uint8_t *value, uint32_t len)

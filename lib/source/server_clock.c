@@ -14,7 +14,7 @@ static bool is_coarse(const struct source_attr *attr)
 	return attr->ctime % MILLISECOND == 0;
 }
 
-static void note(struct server_clock *clock, int64_t now, int64_t ctime, int64_t at)
+static void note_clock(struct server_clock *clock, int64_t now, int64_t ctime, int64_t at)
 {
 	if (ctime > now) {
 		clock->newest = ctime;
@@ -63,7 +63,7 @@ void server_clock_judge(struct server_clock *clock, struct backend_request *req,
 
 	g_mutex_lock(&clock->lock);
 	if (newest)
-		note(clock, at_least(clock, at), newest, at);
+		note_clock(clock, at_least(clock, at), newest, at);
 	then = MAX(at_least(clock, sent * 1000), INT64_MIN + STEP);
 	g_mutex_unlock(&clock->lock);
 	judge(&req->attr, then, here);

@@ -121,7 +121,7 @@ void suspects_retry(struct suspects *suspects)
 }
 
 /* FALSE: there is no room for it. */
-static bool remember(struct suspects *suspects, const struct backend_request *req)
+static bool remember_suspect(struct suspects *suspects, const struct backend_request *req)
 {
 	const struct suspect suspect = {
 		.op = req->op,
@@ -146,7 +146,7 @@ static bool remember(struct suspects *suspects, const struct backend_request *re
 }
 
 /* An answer of one kind says nothing of the others. */
-static void forget(struct suspects *suspects, const struct backend_request *req)
+static void forget_suspect(struct suspects *suspects, const struct backend_request *req)
 {
 	g_autoptr(GBytes) key = key_of(req);
 	const struct suspect *suspect;
@@ -169,7 +169,7 @@ bool suspects_break(struct suspects *suspects, struct backend_request *req, unsi
 	else if (count)
 		req->breaks = (guint8)MIN(req->breaks + count, SUSPECT_ALONE);
 	fails = req->breaks == SUSPECT_LIMIT;
-	req->known |= !remember(suspects, req);
+	req->known |= !remember_suspect(suspects, req);
 	if (fails)
 		req->why = WHY;
 	return fails;
@@ -196,7 +196,7 @@ void suspects_answered(struct suspects *suspects, const struct backend_request *
 {
 	/* the rest of a listing may be what ends connections */
 	if (req->breaks && (req->op != BACKEND_READDIR || status || req->eof))
-		forget(suspects, req);
+		forget_suspect(suspects, req);
 	if (!status && !req->breaks && !req->up &&
 	    now - atomic_load_explicit(&suspects->noted[req->op], memory_order_relaxed) >=
 		    NOTED_EVERY)

@@ -85,7 +85,7 @@ static bool by_times(const struct statx *st, const struct source_attr *there)
 /* ---- by the journal ---- */
 
 /* What rows of files, of directories must say. */
-static const unsigned flags_of[][2] = {
+static const unsigned flags_of_clients[][2] = {
 	[CLIENTS_CONTENT] = {JOURNAL_MADE | JOURNAL_NAMES | JOURNAL_DATA,
 			     JOURNAL_MADE | JOURNAL_NAMES},
 	[CLIENTS_ATTRIBUTES] = {JOURNAL_MADE | JOURNAL_NAMES | JOURNAL_DATA | JOURNAL_META,
@@ -95,7 +95,7 @@ static const unsigned flags_of[][2] = {
 };
 
 /* Lock held: what came until now is to be in the snapshot, if it matters. */
-static void look_again(struct clients *clients, int64_t changed)
+static void look_again_clients(struct clients *clients, int64_t changed)
 {
 	g_autoptr(GError) error = NULL;
 	struct journal_state state;
@@ -129,7 +129,7 @@ static bool by_journal(struct clients *clients, int fd, const struct statx *st, 
 	}
 	if (row.flags & JOURNAL_SCANNED && aspect == CLIENTS_CONTENT)
 		return times;
-	return row.flags & flags_of[aspect][S_ISDIR(st->stx_mode)];
+	return row.flags & flags_of_clients[aspect][S_ISDIR(st->stx_mode)];
 }
 
 bool proving_is_clients(struct clients *clients, int fd, const struct source_attr *there,
@@ -145,7 +145,7 @@ bool proving_is_clients(struct clients *clients, int fd, const struct source_att
 	if (!clients->reader || (!times && !differs))
 		return times;
 	g_mutex_lock(&clients->lock);
-	look_again(clients, ns(&st.stx_ctime));
+	look_again_clients(clients, ns(&st.stx_ctime));
 	found = by_journal(clients, fd, &st, times, aspect);
 	g_mutex_unlock(&clients->lock);
 	return found;

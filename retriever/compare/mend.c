@@ -348,7 +348,7 @@ static bool has_kind(const struct mending *m, unsigned kinds)
 }
 
 /* What cannot be mended. */
-static int check(struct mending *m)
+static int check_mend(struct mending *m)
 {
 	const unsigned ours = 1 << PROOF_CONTENT | 1 << PROOF_ATTRIBUTES | 1 << PROOF_XATTRS;
 	const struct proof_finding *first =
@@ -385,10 +385,10 @@ static int compare_again(struct mending *m)
 	compared_clear(&m->compared);
 	compared_init(&m->compared);
 	compare_entry(&m->compare, &place, &m->entry, true, &m->compared);
-	return check(m);
+	return check_mend(m);
 }
 
-static int open_object(struct mending *m)
+static int open_object_mend(struct mending *m)
 {
 	const mode_t mode = m->compared.entry.mode;
 	const int flags = O_NOFOLLOW | O_NONBLOCK | O_NOATIME | O_CLOEXEC;
@@ -405,7 +405,7 @@ static int mend(struct mending *m)
 	int ret = compare_again(m);
 
 	if (!ret)
-		ret = open_object(m);
+		ret = open_object_mend(m);
 	if (ret)
 		return ret;
 	if (m->compared.entry.status != PROOF_DIFFERENT) {
@@ -438,7 +438,7 @@ static int mend(struct mending *m)
 			    m->is_aside ? "; what it was before is set aside" : "");
 }
 
-static void begin(struct mending *m)
+static void begin_mend(struct mending *m)
 {
 	struct compare *compare = &m->compare;
 
@@ -462,7 +462,7 @@ static void close_all(struct mending *m)
 			close(fds[i]);
 }
 
-static void end(struct mending *m)
+static void end_mend(struct mending *m)
 {
 	struct compare *compare = &m->compare;
 
@@ -491,7 +491,7 @@ int mend_path(struct retriever *retriever, const char *path, char **text)
 			    .text = text};
 	int ret = -EINVAL;
 
-	begin(&m);
+	begin_mend(&m);
 	m.entry.name = (char *)m.name;
 	m.dir_fd = source_path_ok(path) && *m.name ? compare_open_here(retriever, m.dir) : -EINVAL;
 	if (retriever->copying)
@@ -503,6 +503,6 @@ int mend_path(struct retriever *retriever, const char *path, char **text)
 		ret = mend(&m);
 	if (ret && !*text)
 		*text = g_strdup(g_strerror(-ret));
-	end(&m);
+	end_mend(&m);
 	return ret;
 }

@@ -128,7 +128,7 @@ static void set_error(struct proving *proving, const char *what, int status)
 	g_mutex_unlock(&proving->lock);
 }
 
-static void count(void *arg, const struct compared *compared)
+static void count_proving(void *arg, const struct compared *compared)
 {
 	struct proving *proving = arg;
 	struct proving_counts *counts = &proving->counts;
@@ -303,7 +303,7 @@ static gpointer run(gpointer data)
 	compare->linked = linked_new();
 	visits->given_up = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
 	load_given_up(visits);
-	visits->counted = count;
+	visits->counted = count_proving;
 	visits->arg = proving;
 	visits->files = g_thread_pool_new(visit_run_file, visits, FILES, TRUE, NULL);
 	ret = run_log(proving);
@@ -333,7 +333,7 @@ struct proving *proving_new(struct retriever *retriever)
 	return proving;
 }
 
-static void join(struct proving *proving)
+static void join_proving(struct proving *proving)
 {
 	if (proving->thread) {
 		g_thread_join(proving->thread);
@@ -346,7 +346,7 @@ void proving_free(struct proving *proving)
 {
 	if (!proving)
 		return;
-	join(proving);
+	join_proving(proving);
 	g_mutex_clear(&proving->lock);
 	g_free(proving->error);
 	g_free(proving);
@@ -398,14 +398,14 @@ static int take_order(struct proving *proving, int dir_fd, const struct proving_
 	return 0;
 }
 
-static int begin(struct proving *proving, const struct proving_how *how)
+static int begin_proving(struct proving *proving, const struct proving_how *how)
 {
 	struct visits *visits = &proving->visits;
 	int dir_fd = proof_place_open(proving->retriever), ret;
 
 	if (dir_fd < 0)
 		return dir_fd;
-	join(proving);
+	join_proving(proving);
 	ret = take_order(proving, dir_fd, how);
 	if (ret) {
 		close(dir_fd);
@@ -437,7 +437,7 @@ int proving_begin(struct proving *proving, const struct proving_how *how, char *
 	}
 	g_mutex_lock(&proving->lock);
 	if (!proving->under_way)
-		ret = begin(proving, how);
+		ret = begin_proving(proving, how);
 	g_mutex_unlock(&proving->lock);
 	if (!ret)
 		ret = save_run(proving, proving->visits.dir_fd);

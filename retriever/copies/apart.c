@@ -169,7 +169,7 @@ static bool is_linked(const struct own_entry *entry)
 	return !S_ISDIR(entry->st->st_mode) && entry->st->st_nlink > 1;
 }
 
-static int count_names(void *arg, const struct own_entry *entry)
+static int count_names_apart(void *arg, const struct own_entry *entry)
 {
 	struct apart *apart = arg;
 	gint64 inode = (gint64)entry->st->st_ino;
@@ -208,14 +208,14 @@ int apart_make(struct retriever *retriever, int dir_fd, const char *name)
 	int ret;
 
 	apart.names = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
-	ret = own_walk(dir_fd, name, count_names, &apart);
+	ret = own_walk(dir_fd, name, count_names_apart, &apart);
 	if (!ret && g_hash_table_size(apart.names))
 		ret = own_walk(dir_fd, name, part_one, &apart);
 	g_hash_table_unref(apart.names);
 	return ret ? ret : apart.ret;
 }
 
-static void run(void *arg)
+static void run_apart(void *arg)
 {
 	struct apart *apart = arg;
 
@@ -232,5 +232,5 @@ void apart_start(struct retriever *retriever, int dir_fd, const char *name)
 	apart->retriever = retriever;
 	apart->dir_fd = fcntl(dir_fd, F_DUPFD_CLOEXEC, 0);
 	apart->name = g_strdup(name);
-	jobs_run(retriever->jobs, JOB_SLOW, run, apart);
+	jobs_run(retriever->jobs, JOB_SLOW, run_apart, apart);
 }

@@ -129,7 +129,7 @@ int copied_unmark_name(int dir_fd, const char *name)
 		       : 0;
 }
 
-static bool get(int fd, struct mark *out)
+static bool get_copied(int fd, struct mark *out)
 {
 	struct migrate_binding binding;
 	uint8_t mark[MARK_MAX];
@@ -143,7 +143,7 @@ int copied_get(int fd, uint64_t *fileid, int64_t *ctime)
 {
 	struct mark mark;
 
-	if (!get(fd, &mark))
+	if (!get_copied(fd, &mark))
 		return 0;
 	*fileid = mark.fileid;
 	*ctime = mark.ctime;
@@ -200,7 +200,7 @@ static int compare_mark(const struct mark *mark, const struct source_attr *attr)
 static int compare_file(int fd, const struct source_attr *attr, bool adopted, const struct stat *st)
 {
 	struct mark mark;
-	bool marked = get(fd, &mark);
+	bool marked = get_copied(fd, &mark);
 
 	/* until it is whole its mtime moves, and the record knows */
 	if (marked && mark.unsettled && compare_unmarked(fd, attr, false) == COPIED_UNFINISHED)

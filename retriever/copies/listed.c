@@ -27,7 +27,7 @@ GArray *listed_array(void)
 	return g_array_new(FALSE, FALSE, sizeof(uint64_t));
 }
 
-static int compare(const void *a, const void *b)
+static int compare_listed(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
@@ -37,12 +37,12 @@ static int compare(const void *a, const void *b)
 void listed_sort(GArray *hashes)
 {
 	if (hashes->len) /* an empty array has no data */
-		qsort(hashes->data, hashes->len, sizeof(uint64_t), compare);
+		qsort(hashes->data, hashes->len, sizeof(uint64_t), compare_listed);
 }
 
 bool listed_has(const GArray *hashes, uint64_t hash)
 {
-	return hashes->len && bsearch(&hash, hashes->data, hashes->len, sizeof hash, compare);
+	return hashes->len && bsearch(&hash, hashes->data, hashes->len, sizeof hash, compare_listed);
 }
 
 /* ---- files ---- */
@@ -101,7 +101,7 @@ int listed_store(const struct retriever *retriever, ino_t ino, const void *head,
 	return fclose(out) || failed ? -EIO : 0;
 }
 
-static GArray *take(const guint8 *text, uint64_t n)
+static GArray *take_listed(const guint8 *text, uint64_t n)
 {
 	GArray *hashes = listed_array();
 
@@ -116,7 +116,7 @@ static GArray *take(const guint8 *text, uint64_t n)
 }
 
 /* NULL: it cannot be read, or is none that we store. */
-static guint8 *read_all(int fd, size_t *len)
+static guint8 *read_all_listed(int fd, size_t *len)
 {
 	struct stat st;
 	guint8 *text;
@@ -144,12 +144,12 @@ bool listed_load(const struct retriever *retriever, ino_t ino, const void *head,
 	fd = openat(retriever->private_fd, name, O_RDONLY | O_NOFOLLOW | O_NOATIME | O_CLOEXEC);
 	if (fd < 0)
 		return false;
-	text = read_all(fd, &size);
+	text = read_all_listed(fd, &size);
 	close(fd);
 	if (!text || n > LISTED_MAX || size < len + n * sizeof n || memcmp(text, head, len) != 0)
 		return false;
-	listed->entries = take(text + len, n);
-	listed->names = take(text + len + n * sizeof n, (size - len) / sizeof n - n);
+	listed->entries = take_listed(text + len, n);
+	listed->names = take_listed(text + len + n * sizeof n, (size - len) / sizeof n - n);
 	return true;
 }
 

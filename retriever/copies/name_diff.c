@@ -54,7 +54,7 @@ struct sum {
 	bool root;
 };
 
-static void add_part(void *arg, const struct dirent *e)
+static void add_part_names(void *arg, const struct dirent *e)
 {
 	const struct sum *s = arg;
 
@@ -66,7 +66,7 @@ int name_diff_sum(int dir_fd, bool root, uint64_t *sum)
 	struct sum s = {sum, root};
 
 	*sum = 0;
-	return each_name(dir_fd, root, add_part, &s);
+	return each_name(dir_fd, root, add_part_names, &s);
 }
 
 struct look {
@@ -75,7 +75,7 @@ struct look {
 	struct name_diff *diff;
 };
 
-static void look_at(void *arg, const struct dirent *e)
+static void look_at_names(void *arg, const struct dirent *e)
 {
 	const struct look *look = arg;
 	uint64_t hash = listing_sum_hash(e->d_name);
@@ -94,7 +94,7 @@ int name_diff_make(int dir_fd, bool root, const GArray *listed, struct name_diff
 
 	*diff = (struct name_diff){.unlisted = g_ptr_array_new_with_free_func(g_free),
 				   .lacking = listed_array()};
-	ret = each_name(dir_fd, root, look_at, &look);
+	ret = each_name(dir_fd, root, look_at_names, &look);
 	if (ret) {
 		name_diff_clear(diff);
 		return ret;

@@ -199,7 +199,7 @@ static void prepared(void *waiting, int status)
 }
 
 /* 0: it is ready for its turn; -errno. */
-static int prepare(struct bracket *bracket, int dir_fd)
+static int prepare_bracket(struct bracket *bracket, int dir_fd)
 {
 	struct object *object = bracket->object;
 	int ret;
@@ -236,7 +236,7 @@ struct bracket *bracket_begin(struct object *object, enum migrate_change change,
 	bracket->turn.open = open_bracket;
 	bracket->turn.done = done;
 	bracket->turn.arg = arg;
-	ret = prepare(bracket, dir_fd);
+	ret = prepare_bracket(bracket, dir_fd);
 	if (ret < 0)
 		done(arg, ret);
 	else

@@ -108,7 +108,7 @@ static int normal_ancestors(struct retriever *retriever, int dir_fd, GArray *cha
 	return ret;
 }
 
-static void release(gpointer held)
+static void release_place(gpointer held)
 {
 	close(*(int *)held);
 }
@@ -168,7 +168,7 @@ static int mark_ancestors(struct retriever *retriever, int dir_fd)
 	g_autoptr(GArray) held = g_array_new(FALSE, FALSE, sizeof(int));
 	int ret = normal_ancestors(retriever, dir_fd, chain);
 
-	g_array_set_clear_func(held, release);
+	g_array_set_clear_func(held, release_place);
 	if (ret || chain->len == 0)
 		return ret;
 	ret = hold_chain(retriever, chain, held);

@@ -48,7 +48,7 @@ static bool pause_for_a_while(struct retriever *retriever)
 	return true;
 }
 
-static bool is_other(struct retriever *retriever, const struct source_object *root)
+static bool is_other_root(struct retriever *retriever, const struct source_object *root)
 {
 	const struct source_object *now = &retriever->source_root;
 	bool other;
@@ -95,7 +95,7 @@ int source_root_renew(struct retriever *retriever, const struct source_object *r
 	bool complain = true;
 
 	while (pause_for_a_while(retriever)) {
-		if (is_other(retriever, root) || root_is_found_again(retriever, complain))
+		if (is_other_root(retriever, root) || root_is_found_again(retriever, complain))
 			return 0;
 		complain = false;
 	}

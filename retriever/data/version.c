@@ -30,7 +30,8 @@ static struct bracket *bracket_now(struct object *object)
 enum likeness { OTHER, MAYBE, SAME };
 
 /* Lock held. */
-static enum likeness compare(const struct migrate_record *rec, const struct source_attr *attr)
+static enum likeness compare_version(const struct migrate_record *rec,
+				     const struct source_attr *attr)
 {
 	if (attr->size != rec->size || attr->mtime != rec->mtime)
 		return OTHER;
@@ -140,7 +141,7 @@ static int take_lightly(struct object *object, const struct source_object *sourc
 			const char **reason)
 {
 	struct migrate_record *rec = &object->record;
-	enum likeness likeness = compare(rec, attr);
+	enum likeness likeness = compare_version(rec, attr);
 
 	if (object->normal)
 		return 0;
@@ -154,8 +155,9 @@ static int take_lightly(struct object *object, const struct source_object *sourc
 }
 
 /* Lock held, our bracket open: nobody writes to it. */
-static int take(struct object *object, const struct source_object *source,
-		const struct source_attr *attr, enum version_trust trust, const char **reason)
+static int take_in_version(struct object *object, const struct source_object *source,
+			   const struct source_attr *attr, enum version_trust trust,
+			   const char **reason)
 {
 	struct migrate_record *rec = &object->record;
 	int ret = take_lightly(object, source, attr, trust, reason);
@@ -166,7 +168,7 @@ static int take(struct object *object, const struct source_object *source,
 	/* if it fails, too: of what the record says then, what was asked for is not, maybe */
 	file_of(object)->version++;
 	take_place(object, source);
-	if (compare(rec, attr) == OTHER ||
+	if (compare_version(rec, attr) == OTHER ||
 	    (!(rec->flags & MIGRATE_REC_CLIENT) && !is_empty(object))) {
 		ret = take_content(object, attr);
 	} else {
@@ -196,7 +198,7 @@ int version_take(struct object *object, const struct source_object *source,
 	if (!bracket)
 		return -EIO;
 	g_mutex_lock(&object->lock);
-	ret = take(object, source, attr, trust, reason);
+	ret = take_in_version(object, source, attr, trust, reason);
 	g_mutex_unlock(&object->lock);
 	bracket_abort(bracket);
 	if (!ret)

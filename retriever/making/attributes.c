@@ -308,7 +308,7 @@ static int foresee(struct place *at, const char *name, uint32_t len, const char 
 #define PATH_ROOM (32 + NAME_MAX)
 
 /* Also of what cannot be opened. */
-static void path_of(char path[PATH_ROOM], const struct place *at)
+static void path_of_attribute(char path[PATH_ROOM], const struct place *at)
 {
 	g_snprintf(path, PATH_ROOM, "/proc/self/fd/%d/%s", at->fd, at->name);
 }
@@ -319,13 +319,13 @@ static int store(const struct place *at, const char *name, const void *value, ui
 
 	if (!at->name)
 		return fsetxattr(at->fd, name, value, len, 0);
-	path_of(path, at);
+	path_of_attribute(path, at);
 	return lsetxattr(path, name, value, len, 0);
 }
 
 /* 0: set.  1: it never can be, for the reason in *why.  -errno: not now. */
-static int put(struct place *at, const char *name, const void *value, uint32_t len,
-	       const char **why)
+static int put_attribute(struct place *at, const char *name, const void *value, uint32_t len,
+			 const char **why)
 {
 	if (at->fd < 0)
 		return foresee(at, name, len, why);
@@ -360,7 +360,7 @@ static const char *acl_word(const char *name)
 	return strcmp(name, XATTR_ACL_DEFAULT) ? "ACL" : "default ACL";
 }
 
-/* Sets the decoded ACL.  As put(). */
+/* Sets the decoded ACL.  As put_attribute(). */
 static int put_acl(const struct volume_config *config, struct place *at, const char *name,
 		   struct acl *acl, const char **why)
 {
@@ -372,7 +372,7 @@ static int put_acl(const struct volume_config *config, struct place *at, const c
 		return 1;
 	}
 	value = acl_encode(acl, &len);
-	return put(at, name, value, len, why);
+	return put_attribute(at, name, value, len, why);
 }
 
 /* *perms: what the mode's permission bits must be with it, or without it. */
@@ -443,7 +443,7 @@ static int set_posix(const struct volume_config *config, struct place *at, const
 	return ret;
 }
 
-/* As put(): the whole of it as a descriptor, for Samba. */
+/* As put_attribute(): the whole of it as a descriptor, for Samba. */
 static int put_nt(const struct volume_config *config, struct place *at,
 		  const struct source_attr *attr, const struct source_nfs4_acl *acl,
 		  const char **why)
@@ -453,10 +453,10 @@ static int put_nt(const struct volume_config *config, struct place *at,
 	g_autofree uint8_t *value =
 		nfs4_nt_encode(acl, uid, gid, map_id, (void *)config, &len, why);
 
-	return value ? put(at, XATTR_NTACL, value, len, why) : 1;
+	return value ? put_attribute(at, XATTR_NTACL, value, len, why) : 1;
 }
 
-/* As put(): what acl-mode asks for beside the POSIX ACL. */
+/* As put_attribute(): what acl-mode asks for beside the POSIX ACL. */
 static int put_beside(const struct volume_config *config, struct place *at,
 		      const struct source_attr *attr, const struct source_nfs4_acl *acl,
 		      struct carried *carried)
@@ -468,7 +468,8 @@ static int put_beside(const struct volume_config *config, struct place *at,
 	if (nt)
 		ret = put_nt(config, at, attr, acl, &why);
 	if (config->acl_mode == ACL_MODE_KEEP)
-		ret = put(at, XATTR_NFS4_KEPT, acl->text->str, (uint32_t)acl->text->len, &why);
+		ret = put_attribute(at, XATTR_NFS4_KEPT, acl->text->str, (uint32_t)acl->text->len,
+				    &why);
 	if (ret <= 0)
 		return ret;
 	lose(carried, REPORT_ACL, "the NFSv4 ACL could not be %s (%s)",
@@ -505,7 +506,7 @@ static int set_xattr(struct place *at, const struct source_xattr *xattr, struct 
 {
 	const char *why = "not an attribute of users";
 	int ret = g_str_has_prefix(xattr->name, "user.")
-			  ? put(at, xattr->name, xattr->value, xattr->len, &why)
+			  ? put_attribute(at, xattr->name, xattr->value, xattr->len, &why)
 			  : 1;
 
 	if (ret == 0)
@@ -515,7 +516,7 @@ static int set_xattr(struct place *at, const struct source_xattr *xattr, struct 
 	return MIN(ret, 0);
 }
 
-static bool is_acl(const struct source_xattr *xattr)
+static bool is_acl_attribute(const struct source_xattr *xattr)
 {
 	return !strcmp(xattr->name, XATTR_ACL_ACCESS) || !strcmp(xattr->name, XATTR_ACL_DEFAULT);
 }
@@ -531,7 +532,7 @@ static int set_all(const struct volume_config *config, struct place *at,
 			const struct source_xattr *xattr =
 				&g_array_index(xattrs->list, struct source_xattr, i);
 
-			if (is_acl(xattr) != (pass == 0))
+			if (is_acl_attribute(xattr) != (pass == 0))
 				continue;
 			ret = pass == 0 ? set_acl(config, at, xattr, perms, carried)
 					: set_xattr(at, xattr, carried);
@@ -562,7 +563,9 @@ static int set_descriptor(struct place *at, const struct windows *windows, bool 
 			  mode_t *perms, struct carried *carried)
 {
 	const char *why = windows->why;
-	int ret = windows->acl ? put(at, XATTR_NTACL, windows->acl, windows->acl_len, &why) : 1;
+	int ret = windows->acl
+			  ? put_attribute(at, XATTR_NTACL, windows->acl, windows->acl_len, &why)
+			  : 1;
 
 	if (ret <= 0) {
 		carried->acl = ret == 0;
@@ -574,7 +577,7 @@ static int set_descriptor(struct place *at, const struct windows *windows, bool 
 	     windows->acl_len, why);
 	if (ruling)
 		*perms = windows->closed_perms;
-	ret = put(at, XATTR_NTACL, windows->closed, windows->closed_len, &why);
+	ret = put_attribute(at, XATTR_NTACL, windows->closed, windows->closed_len, &why);
 	return ret > 0 ? -EOPNOTSUPP : ret;
 }
 
@@ -635,8 +638,9 @@ static int set_windows(const struct volume_config *config, struct place *at,
 	return ret;
 }
 
-static struct windows *translate(const struct volume_config *config, const struct source_attr *attr,
-				 const struct source_xattrs *xattrs)
+static struct windows *translate_attribute(const struct volume_config *config,
+					   const struct source_attr *attr,
+					   const struct source_xattrs *xattrs)
 {
 	const struct windows_map map = {.sids = config->map_sids,
 					.users = config->sid_users,
@@ -657,7 +661,7 @@ static int set_what_it_has(const struct volume_config *config, struct place *at,
 			   const struct source_attr *attr, const struct source_xattrs *xattrs,
 			   mode_t *perms, struct carried *carried)
 {
-	struct windows *windows = translate(config, attr, xattrs);
+	struct windows *windows = translate_attribute(config, attr, xattrs);
 	int ret = change_owner(config, at, attr, rules(config) ? windows : NULL, carried);
 
 	if (!ret && inherits && fremovexattr(at->fd, XATTR_ACL_ACCESS) < 0 && errno != ENODATA &&
@@ -674,14 +678,14 @@ static int set_what_it_has(const struct volume_config *config, struct place *at,
 }
 
 /* The last user attribute that it got goes.  FALSE: it has none. */
-static bool make_room(const struct place *at, struct carried *carried)
+static bool make_room_attribute(const struct place *at, struct carried *carried)
 {
 	g_autofree char *list = g_malloc(XATTR_LIST_MAX), *last = NULL;
 	char path[PATH_ROOM];
 	ssize_t len, size;
 
 	if (at->name)
-		path_of(path, at);
+		path_of_attribute(path, at);
 	len = at->name ? llistxattr(path, list, XATTR_LIST_MAX)
 		       : flistxattr(at->fd, list, XATTR_LIST_MAX);
 	for (const char *name = list; name < list + len; name += strlen(name) + 1)
@@ -695,12 +699,12 @@ static bool make_room(const struct place *at, struct carried *carried)
 }
 
 /* An object that lacks something and does not say so would have it taken away there as well. */
-static int mark(const struct place *at, struct carried *carried)
+static int mark_attribute(const struct place *at, struct carried *carried)
 {
 	int ret;
 
 	while ((ret = left_out_put(at->fd, at->name, &carried->left)) == -ENOSPC &&
-	       !is_full(at->fd) && make_room(at, carried))
+	       !is_full(at->fd) && make_room_attribute(at, carried))
 		;
 	return ret;
 }
@@ -717,7 +721,7 @@ int attributes_set(struct retriever *retriever, int fd, const struct source_attr
 		ret = -errno;
 	if (!ret)
 		ret = set_times(&at, attr, carried);
-	return ret ? ret : mark(&at, carried);
+	return ret ? ret : mark_attribute(&at, carried);
 }
 
 uint32_t attributes_foresee(const struct volume_config *config, struct attributes_room room,
@@ -739,7 +743,7 @@ static int set_node_mode(const struct place *at, mode_t mode, bool acl)
 {
 	char path[PATH_ROOM];
 
-	path_of(path, at);
+	path_of_attribute(path, at);
 	if (!acl &&
 	    (fchmodat(at->fd, at->name, mode & ~(mode_t)070, 0) < 0 ||
 	     (lremovexattr(path, XATTR_ACL_ACCESS) < 0 && errno != ENODATA && errno != EOPNOTSUPP)))
@@ -760,7 +764,7 @@ int attributes_set_node(struct retriever *retriever, int dir_fd, const char *nam
 				    carried->acl);
 	if (!ret)
 		ret = set_times(&at, attr, carried);
-	return ret ? ret : mark(&at, carried);
+	return ret ? ret : mark_attribute(&at, carried);
 }
 
 int attributes_strip(int fd)

@@ -356,7 +356,7 @@ static int report_apart(const struct making *m, const char *why)
  * No name in this directory can be one of links/ID, which is of another project: the names of each
  * project are a file of their own, and the report says so.
  */
-static int part(const struct making *m, char id[LINK_NAME_LEN])
+static int part_in_create(const struct making *m, char id[LINK_NAME_LEN])
 {
 	const struct project project = project_of(m->parent->fd);
 	g_autofree char *dir = retriever_fd_path(m->parent->fd);
@@ -402,7 +402,7 @@ static int create_linked(struct making *m)
 			return 0;
 		if (errno == EXDEV && !apart) {
 			apart = true;
-			ret = part(m, id);
+			ret = part_in_create(m, id);
 			if (ret)
 				return ret;
 			continue;

@@ -17,7 +17,7 @@
 #include "retriever/objects/old_handles.h"
 
 /* A dummy may be of another project than its directory by now. */
-static int exchange(const struct making *m, int staging, const char *name)
+static int exchange_make(const struct making *m, int staging, const char *name)
 {
 	const struct project project = project_of(m->parent->fd);
 	int ret = renameat2(staging, name, m->dir_fd, m->as, RENAME_EXCHANGE) < 0 ? -errno : 0;
@@ -46,7 +46,7 @@ static int replace_in(struct making *m, int staging)
 	ret = creation_run(&staged);
 	if (ret)
 		return ret == STUB_THERE ? -EEXIST : ret;
-	ret = exchange(m, staging, name);
+	ret = exchange_make(m, staging, name);
 	if (!ret)
 		m->linked = staged.linked;
 	unlinkat(staging, name, ret && S_ISDIR(m->entry->attr.mode) ? AT_REMOVEDIR : 0);

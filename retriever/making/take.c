@@ -84,7 +84,7 @@ static int give_project(const struct making *m)
 }
 
 /* fd: as of prior_compare(). */
-static int take(struct making *m, int found, int fd)
+static int take_of_take(struct making *m, int found, int fd)
 {
 	uint64_t added = 0;
 	int ret;
@@ -124,7 +124,7 @@ int take_prior(struct making *m)
 	g_mutex_lock(lock);
 	if (faccessat(m->dir_fd, m->as, F_OK, AT_SYMLINK_NOFOLLOW) < 0) {
 		found = prior_compare(m->retriever, m->parent->prior_fd, m->entry, m->target, &fd);
-		ret = take(m, found, fd);
+		ret = take_of_take(m, found, fd);
 	}
 	if (fd >= 0)
 		close(fd);

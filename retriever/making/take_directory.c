@@ -72,7 +72,7 @@ static bool has_only(int dir_fd, GHashTable *names)
 	return only;
 }
 
-static bool is_same(int dir_fd, const struct source_entry *entry)
+static bool is_same_directory(int dir_fd, const struct source_entry *entry)
 {
 	struct stat st;
 
@@ -88,7 +88,7 @@ static bool all_same(int dir_fd, const struct backend_batch *listing)
 	if (listing->rejected || listing->entries->len > WHOLE_MAX)
 		return false;
 	for (guint i = 0; i < listing->entries->len; i++)
-		if (!is_same(dir_fd, entry_of(listing, i)) ||
+		if (!is_same_directory(dir_fd, entry_of(listing, i)) ||
 		    !g_hash_table_add(names, entry_of(listing, i)->name))
 			return false;
 	return has_only(dir_fd, names);
@@ -150,7 +150,7 @@ static int put_filled(const struct making *m, int fd)
 }
 
 /* Nobody can see it while its attributes are set. */
-static int prepare(struct making *m, int fd)
+static int prepare_directory(struct making *m, int fd)
 {
 	const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT},
 					  migrate_timespec(m->entry->attr.mtime)};
@@ -168,7 +168,7 @@ static int prepare(struct making *m, int fd)
 }
 
 /* The name's lock held. */
-static int move(struct making *m, int fd)
+static int move_directory(struct making *m, int fd)
 {
 	const struct backend_batch *listing = m->parent->listing;
 	g_autofree uint64_t *added = g_new(uint64_t, listing->entries->len + 1);
@@ -178,7 +178,7 @@ static int move(struct making *m, int fd)
 		return STUB_THERE;
 	ret = unmark_all(fd, listing);
 	if (!ret)
-		ret = prepare(m, fd);
+		ret = prepare_directory(m, fd);
 	if (!ret)
 		add_old_handles(m, fd, added);
 	if (!ret &&
@@ -194,7 +194,7 @@ static int move(struct making *m, int fd)
 	return TAKE_NOTHING;
 }
 
-static void count(const struct making *m)
+static void count_directory(const struct making *m)
 {
 	const struct backend_batch *listing = m->parent->listing;
 
@@ -236,11 +236,11 @@ int take_directory(struct making *m)
 		return ret;
 	if (all_same(fd, m->parent->listing)) {
 		g_mutex_lock(lock);
-		ret = move(m, fd);
+		ret = move_directory(m, fd);
 		g_mutex_unlock(lock);
 	}
 	if (!ret) {
-		count(m);
+		count_directory(m);
 		note_brought(m->retriever, fd);
 	}
 	close(fd);

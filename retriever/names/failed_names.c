@@ -57,7 +57,7 @@ static int directory_status(int status)
 	}
 }
 
-static void fail(struct failed_names *failed, int status)
+static void fail_failed_name(struct failed_names *failed, int status)
 {
 	g_mutex_lock(&failed->lock);
 	if (!failed->status)
@@ -139,8 +139,8 @@ void failed_names_leave_out(struct failed_names *failed, const char *name)
 	g_mutex_unlock(&failed->lock);
 }
 
-static void add(struct failed_names *failed, const char *name, int status, const char *reason,
-		bool theirs)
+static void add_failed_name(struct failed_names *failed, const char *name, int status,
+			    const char *reason, bool theirs)
 {
 	bool lasting =
 		is_lasting(status) || (theirs && given_up_takes_refusal(failed->given_up, status));
@@ -163,18 +163,18 @@ static void add(struct failed_names *failed, const char *name, int status, const
 	}
 	if (reason)
 		errors_add_name(failed->errors, failed->dir_fd, name, status, reason);
-	fail(failed, status);
+	fail_failed_name(failed, status);
 }
 
 void failed_names_add(struct failed_names *failed, const char *name, int status, const char *reason)
 {
-	add(failed, name, status, reason, false);
+	add_failed_name(failed, name, status, reason, false);
 }
 
 void failed_names_add_refusal(struct failed_names *failed, const char *name, int status,
 			      const char *reason)
 {
-	add(failed, name, status, reason, true);
+	add_failed_name(failed, name, status, reason, true);
 }
 
 static void say_how_many(struct failed_names *failed)
@@ -222,7 +222,7 @@ void failed_names_add_refused(struct failed_names *failed, const struct backend_
 		fine = false;
 	}
 	if (!fine)
-		fail(failed, -EREMOTEIO);
+		fail_failed_name(failed, -EREMOTEIO);
 }
 
 bool failed_names_listed(struct failed_names *failed)

@@ -469,7 +469,7 @@ static void page_listed(struct backend_request *req)
 }
 
 /* -1: it cannot be read. */
-static gint count_names(int dir_fd)
+static gint count_names_fill(int dir_fd)
 {
 	DIR *dir = retriever_list(dir_fd, ".");
 	gint n = dir ? 0 : -1;
@@ -489,7 +489,7 @@ static bool repeats_itself(struct run *run)
 	if (there <= run->there_max)
 		return false;
 	run->there_max = there > G_MAXINT / 2 ? G_MAXINT : 2 * there;
-	names = count_names(run->object->fd);
+	names = count_names_fill(run->object->fd);
 	return names >= 0 && there - THERE_SPARE > names;
 }
 
@@ -539,8 +539,8 @@ static void list_anew(struct run *run)
 /* ---- runs ---- */
 
 /* With the lock held. */
-static struct run *begin(struct object *object, enum backend_priority priority, bool small_data,
-			 int *ret)
+static struct run *begin_fill(struct object *object, enum backend_priority priority,
+			      bool small_data, int *ret)
 {
 	struct run *run = directory_run_new(object, priority, small_data, ret);
 
@@ -557,7 +557,7 @@ void directory_fill_names(struct object *object, object_done_fn done, void *arg)
 	g_mutex_lock(&object->lock);
 	if (!object->normal && object->record.state == MIGRATE_UNFILLED &&
 	    !directory_of(object)->runs && !(object->record.flags & MIGRATE_REC_NAMED)) {
-		run = begin(object, BACKEND_BACKGROUND, false, &ret);
+		run = begin_fill(object, BACKEND_BACKGROUND, false, &ret);
 		run->names_only = true;
 		run->done = done;
 		run->arg = arg;
@@ -585,7 +585,7 @@ static void fill(struct object *object, enum backend_priority priority, bool sma
 		return;
 	}
 	if (given_up || !running(object, priority)) {
-		run = begin(object, priority, small_data, &ret);
+		run = begin_fill(object, priority, small_data, &ret);
 		run->not_here = g_steal_pointer(&directory_of(object)->not_here);
 	}
 	if (given_up)
@@ -625,7 +625,7 @@ void directory_fill_again(struct object *object)
 		directory_fill(object, BACKEND_DEMAND, false, nothing, NULL);
 }
 
-static bool is_of(const struct backend_request *req, const void *object)
+static bool is_of_fill(const struct backend_request *req, const void *object)
 {
 	const struct run *run = req->done == page_listed ? req->user : directory_page_run(req);
 
@@ -634,5 +634,5 @@ static bool is_of(const struct backend_request *req, const void *object)
 
 bool directory_fill_cancel(struct object *object, void *arg)
 {
-	return waiters_cancel(object, arg, is_of);
+	return waiters_cancel(object, arg, is_of_fill);
 }

@@ -26,7 +26,7 @@ void directory_order_batch(struct backend_batch *batch)
 	g_array_sort(batch->entries, by_fileid);
 }
 
-static bool keep(struct sorted *sorted, const struct source_entry *entry)
+static bool keep_order(struct sorted *sorted, const struct source_entry *entry)
 {
 	struct packed packed = {.attr = entry->attr,
 				.has_attr = entry->has_attr,
@@ -45,7 +45,7 @@ guint directory_order_keep(struct sorted *sorted, const struct backend_batch *ba
 	guint n = 0;
 
 	while (n < batch->entries->len &&
-	       keep(sorted, &g_array_index(batch->entries, struct source_entry, n)))
+	       keep_order(sorted, &g_array_index(batch->entries, struct source_entry, n)))
 		n++;
 	return n;
 }

@@ -166,7 +166,7 @@ static int make_dummy(const struct stub_parent *parent, const struct source_entr
 }
 
 /* Numbers come again: roots of subvolumes have one and the same. */
-static bool is_of(const struct migrate_record *rec, const struct source_entry *entry)
+static bool is_of_page(const struct migrate_record *rec, const struct source_entry *entry)
 {
 	if (rec->flags & MIGRATE_REC_HANDLE)
 		return rec->handle_len == entry->handle_len &&
@@ -187,7 +187,7 @@ static bool is_above(const struct object *directory, const struct source_entry *
 
 		if (migrate_record_load(fd, &rec) <= 0) /* not of this volume any more */
 			break;
-		above = is_of(&rec, entry);
+		above = is_of_page(&rec, entry);
 		root = migrate_binding_equal(&rec.binding, &directory->retriever->root_key);
 		migrate_record_clear(&rec);
 		up = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);

@@ -110,7 +110,7 @@ static void try_some(void *arg)
 	g_atomic_int_add(&later->under_way, -1);
 }
 
-static gboolean tick(gpointer arg)
+static gboolean tick_later(gpointer arg)
 {
 	struct later *later = arg;
 	struct retriever *retriever = later->retriever;
@@ -136,7 +136,7 @@ struct later *later_new(struct retriever *retriever)
 	later->retriever = retriever;
 	later->pause = LATER_MIN;
 	atomic_init(&later->due, g_get_monotonic_time() + LATER_MIN);
-	later->timer = g_timeout_add(TICK_MS, tick, later);
+	later->timer = g_timeout_add(TICK_MS, tick_later, later);
 	return later;
 }
 

@@ -14,7 +14,7 @@
 #include "retriever/objects/old_handles.h"
 #include "retriever/objects/state.h"
 
-static bool is_same(const struct source_object *a, const struct source_object *b)
+static bool is_same_old_directory(const struct source_object *a, const struct source_object *b)
 {
 	return a->handle_len == b->handle_len && !memcmp(a->handle, b->handle, a->handle_len);
 }
@@ -26,8 +26,8 @@ static bool is_known(const struct retriever *retriever, const struct source_obje
 	return old_handles_find(retriever, object, &key);
 }
 
-static int ask(struct retriever *retriever, struct backend_request *req,
-	       const struct source_object *object)
+static int ask_old_directory(struct retriever *retriever, struct backend_request *req,
+			     const struct source_object *object)
 {
 	req->priority = BACKEND_DEMAND;
 	req->hurried = true;
@@ -38,7 +38,7 @@ static int ask(struct retriever *retriever, struct backend_request *req,
 static int check_is_directory(struct retriever *retriever, const struct source_object *object)
 {
 	struct backend_request req = {.op = BACKEND_GETATTR};
-	int ret = ask(retriever, &req, object);
+	int ret = ask_old_directory(retriever, &req, object);
 
 	return !ret && !S_ISDIR(req.attr.mode) ? -ENOTDIR : ret;
 }
@@ -48,13 +48,13 @@ static int go_up(struct retriever *retriever, struct source_object *at)
 {
 	struct backend_request req = {.op = BACKEND_LOOKUP, .up = true};
 	struct source_object parent = {0};
-	int ret = ask(retriever, &req, at);
+	int ret = ask_old_directory(retriever, &req, at);
 
 	if (ret)
 		return ret;
 	parent.handle_len = req.handle_len;
 	memcpy(parent.handle, req.handle, req.handle_len);
-	if (is_same(at, &parent))
+	if (is_same_old_directory(at, &parent))
 		return -ESTALE; /* the top of what the old server has, and not the source */
 	*at = parent;
 	return 0;
@@ -73,7 +73,7 @@ static int climb(struct retriever *retriever, GArray *chain)
 	return ret;
 }
 
-static int fill(struct retriever *retriever, const struct source_object *directory)
+static int fill_old_directory(struct retriever *retriever, const struct source_object *directory)
 {
 	struct migrate_binding key;
 	struct answers answers;
@@ -95,7 +95,7 @@ static int fill(struct retriever *retriever, const struct source_object *directo
 	return ret;
 }
 
-static int find(struct retriever *retriever, const struct source_object *object)
+static int find_old_directory(struct retriever *retriever, const struct source_object *object)
 {
 	g_autoptr(GArray) chain = g_array_new(FALSE, FALSE, sizeof(*object));
 	int ret;
@@ -103,13 +103,15 @@ static int find(struct retriever *retriever, const struct source_object *object)
 	g_array_append_vals(chain, object, 1);
 	ret = climb(retriever, chain);
 	for (guint i = chain->len; !ret && i-- > 1;)
-		ret = fill(retriever, &g_array_index(chain, struct source_object, i));
+		ret = fill_old_directory(retriever, &g_array_index(chain, struct source_object, i));
 	return ret || is_known(retriever, object) ? ret : -ESTALE;
 }
 
 int old_directory_find(struct retriever *retriever, const struct source_object *object)
 {
-	int ret = volume_state(retriever) == VOLUME_MIGRATING ? find(retriever, object) : -EAGAIN;
+	int ret = volume_state(retriever) == VOLUME_MIGRATING
+			  ? find_old_directory(retriever, object)
+			  : -EAGAIN;
 
 	/* all handles are stale at an old server that has not its file system yet */
 	if (ret == -ESTALE && source_root_look(retriever) < 0)

@@ -226,13 +226,13 @@ static bool answers_to_others(struct name_request *n)
 	return others;
 }
 
-static void nothing(void *arg, int status)
+static void nothing_one_name(void *arg, int status)
 {
 }
 
 static void looked_up(struct name_request *n);
 
-static void answered(struct name_request *n)
+static void answered_one_name(struct name_request *n)
 {
 	if (g_atomic_int_dec_and_test(&n->left))
 		looked_up(n);
@@ -240,12 +240,12 @@ static void answered(struct name_request *n)
 
 static void trial_answered(struct backend_request *req)
 {
-	answered(((struct trial *)req->user)->of);
+	answered_one_name(((struct trial *)req->user)->of);
 }
 
 static void name_looked_up(struct backend_request *req)
 {
-	answered(req->user);
+	answered_one_name(req->user);
 }
 
 /* The listing says how it is spelled; arg: of the client's request, which may be cancelled. */
@@ -255,7 +255,7 @@ static void wait_for_listing(struct name_request *n)
 	object_done_fn done = n->done;
 	void *arg = n->arg;
 
-	n->done = nothing;
+	n->done = nothing_one_name;
 	directory_fill(object, BACKEND_DEMAND, false, done, arg);
 	name_answer(n, 0);
 	object_unref(object);

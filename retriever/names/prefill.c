@@ -28,7 +28,7 @@ static void filled(void *arg, int status)
 	object_unref(object);
 }
 
-static gboolean tick(gpointer arg)
+static gboolean tick_prefill(gpointer arg)
 {
 	struct prefill *prefill = arg;
 	struct object *object = NULL;
@@ -73,7 +73,7 @@ struct prefill *prefill_new(struct retriever *retriever)
 	prefill->retriever = retriever;
 	g_mutex_init(&prefill->lock);
 	g_queue_init(&prefill->queue);
-	prefill->timer = g_timeout_add(TICK_MS, tick, prefill);
+	prefill->timer = g_timeout_add(TICK_MS, tick_prefill, prefill);
 	return prefill;
 }
 

@@ -73,8 +73,8 @@ static bool add_locked(struct errors *errors, const struct error_entry *e, const
 	return news == ERRORS_NEWS_REASON;
 }
 
-static void add(struct errors *errors, int fd, const char *name, char *path, int status,
-		const char *reason)
+static void add_error(struct errors *errors, int fd, const char *name, char *path, int status,
+		      const char *reason)
 {
 	struct error_entry e = {.name = (char *)name,
 				.path = path,
@@ -105,7 +105,7 @@ void errors_add_fd(struct errors *errors, int fd, int status, const char *reason
 {
 	g_autofree char *raw = retriever_fd_path(fd);
 
-	add(errors, fd, NULL, text_utf8(raw), status, reason);
+	add_error(errors, fd, NULL, text_utf8(raw), status, reason);
 }
 
 void errors_add_name(struct errors *errors, int dir_fd, const char *name, int status,
@@ -114,7 +114,7 @@ void errors_add_name(struct errors *errors, int dir_fd, const char *name, int st
 	g_autofree char *dir = retriever_fd_path(dir_fd);
 	g_autofree char *raw = g_strconcat(dir, "/", name, NULL);
 
-	add(errors, dir_fd, name, text_utf8(raw), status, reason);
+	add_error(errors, dir_fd, name, text_utf8(raw), status, reason);
 }
 
 /* Not as long as what is shown may be. */
@@ -132,7 +132,7 @@ void errors_add_refused(struct errors *errors, int dir_fd, const char *shown, in
 	g_autofree char *dir = text_utf8(raw);
 	g_autofree char *key = errors_refused_name(shown);
 
-	add(errors, dir_fd, key, g_strconcat(dir, "/", shown, NULL), status, reason);
+	add_error(errors, dir_fd, key, g_strconcat(dir, "/", shown, NULL), status, reason);
 }
 
 /* ---- forgetting ---- */
@@ -511,7 +511,7 @@ static int convert(struct errors *errors, int dir_fd)
 	return ret;
 }
 
-static void load(struct errors *errors, int dir_fd)
+static void load_errors(struct errors *errors, int dir_fd)
 {
 	errors_file_init(&errors->file, dir_fd);
 	if (errors_old_is(dir_fd))
@@ -527,7 +527,7 @@ struct errors *errors_new(int private_fd)
 	g_mutex_init(&errors->file_lock);
 	g_mutex_init(&errors->lock);
 	errors_list_init(&errors->list);
-	load(errors, private_fd);
+	load_errors(errors, private_fd);
 	return errors;
 }
 

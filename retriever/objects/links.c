@@ -130,7 +130,7 @@ static struct one *find(const struct links *links, const struct link_id *id)
 }
 
 /* Lock held.  NULL: there are too many. */
-static struct one *note(struct links *links, const struct linked_name *name)
+static struct one *note_link(struct links *links, const struct linked_name *name)
 {
 	struct one *one = find(links, &name->id), *first;
 
@@ -155,7 +155,7 @@ static struct one *note(struct links *links, const struct linked_name *name)
 }
 
 /* Lock held. */
-static void forget(struct links *links, const struct link_id *id)
+static void forget_link(struct links *links, const struct link_id *id)
 {
 	struct one *first = g_hash_table_lookup(links->ones, &id->fileid), *one = find(links, id);
 
@@ -179,7 +179,7 @@ static void forget(struct links *links, const struct link_id *id)
 	g_free(one);
 }
 
-static struct linked_name name_of(const struct source_attr *attr)
+static struct linked_name name_of_link(const struct source_attr *attr)
 {
 	return (struct linked_name){links_id(attr), version_of(attr), attr->size, attr->mtime};
 }
@@ -192,16 +192,16 @@ static struct linked_name name_of(const struct source_attr *attr)
  */
 void links_count(struct retriever *retriever, const struct source_attr *attr)
 {
-	const struct linked_name made = name_of(attr);
+	const struct linked_name made = name_of_link(attr);
 	struct links *links = retriever->links;
 	char name[LINK_NAME_LEN];
 	struct one *one;
 	int fd;
 
 	g_mutex_lock(&links->lock);
-	one = note(links, &made);
+	one = note_link(links, &made);
 	if (one && ++one->made >= attr->nlink) {
-		forget(links, &made.id);
+		forget_link(links, &made.id);
 		links_name(name, &made.id);
 		unlinkat(retriever->links_fd, name, 0);
 	} else {
@@ -314,10 +314,10 @@ static enum old take_old(struct retriever *retriever, const struct source_entry 
 	if (!is_of(retriever, as, true, entry, NULL) ||
 	    renameat2(retriever->links_fd, as, retriever->links_fd, name, RENAME_NOREPLACE) < 0)
 		return OLD_OTHER;
-	one = note(links, begun);
+	one = note_link(links, begun);
 	if (one && old)
 		one->made = old->made;
-	forget(links, &was);
+	forget_link(links, &was);
 	return OLD_TAKEN;
 }
 
@@ -353,7 +353,7 @@ static const char *begin_new(struct retriever *retriever, const struct source_en
 
 const char *links_begin(struct retriever *retriever, const struct source_entry *entry)
 {
-	const struct linked_name begun = name_of(&entry->attr);
+	const struct linked_name begun = name_of_link(&entry->attr);
 	struct links *links = retriever->links;
 	const char *apart = NULL;
 	char name[LINK_NAME_LEN];
@@ -367,11 +367,11 @@ const char *links_begin(struct retriever *retriever, const struct source_entry *
 	} else if (entry->attr.object && !(one && one->name.version == begun.version) &&
 		   !is_of(retriever, name, false, entry, one)) {
 		put_off(retriever, name);
-		forget(links, &begun.id);
+		forget_link(links, &begun.id);
 		apart = "it was changed on the old server since that one was made";
 	}
 	if (!find(links, &begun.id))
-		note(links, &begun);
+		note_link(links, &begun);
 	g_mutex_unlock(&links->lock);
 	return retriever->copying ? NULL : apart; /* its next run has all of them again */
 }
@@ -475,7 +475,7 @@ static void load_name(struct retriever *retriever, const char *name,
 
 	if (faccessat(retriever->links_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
 		return;
-	one = note(retriever->links, linked);
+	one = note_link(retriever->links, linked);
 	if (one)
 		one->made++;
 }

@@ -299,14 +299,14 @@ static void object_set_loaded(struct object *object)
 	g_mutex_unlock(&object->lock);
 }
 
-static enum object_kind kind_of(const struct stat *st)
+static enum object_kind kind_of_object(const struct stat *st)
 {
 	return S_ISREG(st->st_mode)   ? OBJECT_FILE
 	       : S_ISDIR(st->st_mode) ? OBJECT_DIRECTORY
 				      : OBJECT_OTHER;
 }
 
-static int get(struct retriever *retriever, int fd, bool take, struct object **out)
+static int get_in_object(struct retriever *retriever, int fd, bool take, struct object **out)
 {
 	struct migrate_binding key;
 	struct object *object;
@@ -319,7 +319,7 @@ static int get(struct retriever *retriever, int fd, bool take, struct object **o
 		return ret;
 	if (fstat(fd, &st) < 0)
 		return -errno;
-	object = object_claim(retriever, &key, kind_of(&st), &new);
+	object = object_claim(retriever, &key, kind_of_object(&st), &new);
 	if (new) {
 		object_load(object, fd, take);
 		object_set_loaded(object);
@@ -344,12 +344,12 @@ static int get(struct retriever *retriever, int fd, bool take, struct object **o
 
 int object_get(struct retriever *retriever, int fd, struct object **object)
 {
-	return get(retriever, fd, false, object);
+	return get_in_object(retriever, fd, false, object);
 }
 
 int object_get_taking(struct retriever *retriever, int fd, struct object **object)
 {
-	int ret = get(retriever, fd, true, object);
+	int ret = get_in_object(retriever, fd, true, object);
 
 	if (ret || (*object)->fd != fd)
 		close(fd);

@@ -36,7 +36,7 @@ bool old_handles_are_wanted(const struct retriever *retriever)
 }
 
 /* The first is told; there may be as many as objects. */
-static void failed(struct retriever *retriever, const char *name, int err)
+static void failed_handle(struct retriever *retriever, const char *name, int err)
 {
 	if (g_atomic_int_compare_and_exchange(&retriever->old_handle_lost, 0, 1))
 		g_warning("%s: %s.all: the old handle of %s is lost: %s; make room there: clients "
@@ -46,7 +46,8 @@ static void failed(struct retriever *retriever, const char *name, int err)
 }
 
 /* It has its name. */
-static int put(struct retriever *retriever, uint64_t inode, const struct migrate_alias *alias)
+static int put_handle(struct retriever *retriever, uint64_t inode,
+		      const struct migrate_alias *alias)
 {
 	uint64_t at;
 	int result = migrate_old_index_add(retriever->old_index, inode, alias, &at);
@@ -57,10 +58,10 @@ static int put(struct retriever *retriever, uint64_t inode, const struct migrate
 static void put_or_tell(struct retriever *retriever, const char *name, uint64_t inode,
 			const struct migrate_alias *alias)
 {
-	int result = put(retriever, inode, alias);
+	int result = put_handle(retriever, inode, alias);
 
 	if (result)
-		failed(retriever, name, -result);
+		failed_handle(retriever, name, -result);
 }
 
 static bool is_same(const struct migrate_alias *a, const struct migrate_alias *b)
@@ -84,7 +85,7 @@ uint64_t old_handles_add(struct retriever *retriever, const struct source_entry 
 		result = migrate_old_index_add(retriever->old_index, inode, &alias, &at);
 	if (!result)
 		return at;
-	failed(retriever, entry->name, -result);
+	failed_handle(retriever, entry->name, -result);
 	return 0;
 }
 
@@ -93,7 +94,7 @@ void old_handles_name(struct retriever *retriever, const struct source_entry *en
 	int result = added ? migrate_old_index_name(retriever->old_index, added) : 0;
 
 	if (result)
-		failed(retriever, entry->name, -result);
+		failed_handle(retriever, entry->name, -result);
 }
 
 void old_handles_name_again(struct retriever *retriever, const struct source_entry *entry,
@@ -149,7 +150,7 @@ void old_handles_save(struct retriever *retriever)
 		return;
 	result = migrate_old_index_sync(retriever->old_index);
 	if (result)
-		failed(retriever, "what was made last", -result);
+		failed_handle(retriever, "what was made last", -result);
 	state = volume_state(retriever);
 	result = migrate_old_index_set_complete(
 		retriever->old_index,
@@ -158,7 +159,7 @@ void old_handles_save(struct retriever *retriever)
 			 !migrate_old_index_is_doubted(retriever->old_index) &&
 			 COUNT_GET(retriever, exact) && COUNT_GET(retriever, unfilled) == 0));
 	if (result)
-		failed(retriever, "whether all are known", -result);
+		failed_handle(retriever, "whether all are known", -result);
 }
 
 /* How many there may be; where inodes are not counted, one for each 16 KiB, as ext4 has them. */
@@ -189,7 +190,7 @@ bool old_handles_open(struct retriever *retriever, GError **error)
 		    volume_state(retriever) != VOLUME_UNATTACHED)
 			result = migrate_old_index_doubt(retriever->old_index); /* another file */
 		if (!result)
-			result = put(retriever, inode, &alias);
+			result = put_handle(retriever, inode, &alias);
 	}
 	if (result)
 		g_set_error(

@@ -105,8 +105,8 @@ int sparse_pwrite(int fd, const uint8_t *data, size_t len, uint64_t offset,
 }
 
 /* What is there already: zeros among it are as they would have been written. */
-static int keep(int fd, const uint8_t *data, size_t len, uint64_t offset,
-		struct migrate_extents *zeros)
+static int keep_sparse(int fd, const uint8_t *data, size_t len, uint64_t offset,
+		       struct migrate_extents *zeros)
 {
 	int ret = 0;
 
@@ -138,7 +138,7 @@ int sparse_correct(int fd, const uint8_t *data, size_t len, uint64_t offset,
 
 		if (n < 0 && errno == EINTR)
 			continue;
-		ret = (same ? keep : sparse_pwrite)(fd, data, want, offset, zeros);
+		ret = (same ? keep_sparse : sparse_pwrite)(fd, data, want, offset, zeros);
 		if (ret)
 			return ret;
 		corrected |= !same;

@@ -25,7 +25,7 @@ struct templates {
 };
 
 /* The file: for each template its length and its bytes. */
-static bool parse(struct templates *t, const uint8_t *p, size_t len)
+static bool parse_template(struct templates *t, const uint8_t *p, size_t len)
 {
 	while (len) {
 		size_t n = p[0];
@@ -41,7 +41,7 @@ static bool parse(struct templates *t, const uint8_t *p, size_t len)
 }
 
 /* 0, -ENOENT, or another -errno: it is damaged. */
-static int load(struct templates *t)
+static int load_template(struct templates *t)
 {
 	uint8_t buf[TEMPLATES_MAX * (MIGRATE_HANDLE_MAX + 1) + 1];
 	int fd = openat(t->dir_fd, TEMPLATES_FILE, O_RDONLY | O_CLOEXEC);
@@ -51,7 +51,7 @@ static int load(struct templates *t)
 		return -errno;
 	len = read(fd, buf, sizeof buf);
 	close(fd);
-	return len >= 0 && parse(t, buf, len) ? 0 : -EBADMSG;
+	return len >= 0 && parse_template(t, buf, len) ? 0 : -EBADMSG;
 }
 
 struct templates *templates_new(int private_fd, bool attached, GError **error)
@@ -61,7 +61,7 @@ struct templates *templates_new(int private_fd, bool attached, GError **error)
 
 	g_rw_lock_init(&t->lock);
 	t->dir_fd = private_fd;
-	ret = private_fd < 0 ? 0 : load(t);
+	ret = private_fd < 0 ? 0 : load_template(t);
 	if (ret && (attached || ret != -ENOENT)) {
 		g_set_error(error, RETRIEVER_ERROR, 0,
 			    "%s/%s is damaged or gone: the stubs' handles cannot be read; restore "
@@ -112,7 +112,7 @@ int templates_set_directory(struct templates *t, int private_fd)
 	g_rw_lock_writer_lock(&t->lock);
 	t->dir_fd = private_fd;
 	t->n = 0;
-	ret = private_fd < 0 ? 0 : load(t);
+	ret = private_fd < 0 ? 0 : load_template(t);
 	if (ret == -ENOENT)
 		ret = save(t);
 	g_rw_lock_writer_unlock(&t->lock);
@@ -147,7 +147,7 @@ static bool best(const struct templates *t, const uint8_t *handle, uint8_t len,
 }
 
 /* Unless another thread was first. */
-static bool add(struct templates *t, const uint8_t *handle, uint8_t len)
+static bool add_template(struct templates *t, const uint8_t *handle, uint8_t len)
 {
 	struct difference d;
 	bool added;
@@ -166,8 +166,8 @@ static bool add(struct templates *t, const uint8_t *handle, uint8_t len)
 	return added;
 }
 
-static bool find(struct templates *t, const uint8_t *handle, uint8_t len, struct difference *found,
-		 bool *full)
+static bool find_template(struct templates *t, const uint8_t *handle, uint8_t len,
+			  struct difference *found, bool *full)
 {
 	bool any;
 
@@ -182,10 +182,10 @@ void templates_shrink(struct templates *t, const uint8_t *handle, uint8_t len,
 		      struct migrate_record *rec)
 {
 	struct difference d = {0};
-	bool full, any = find(t, handle, len, &d, &full);
+	bool full, any = find_template(t, handle, len, &d, &full);
 
-	if ((!any || d.len > DIFF_MAX) && !full && add(t, handle, len))
-		any = find(t, handle, len, &d, &full);
+	if ((!any || d.len > DIFF_MAX) && !full && add_template(t, handle, len))
+		any = find_template(t, handle, len, &d, &full);
 	rec->flags &= ~(MIGRATE_REC_HANDLE | MIGRATE_REC_HANDLE_DIFF);
 	if (any && d.len + 2 < len) {
 		rec->flags |= MIGRATE_REC_HANDLE_DIFF;

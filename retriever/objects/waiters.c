@@ -9,7 +9,7 @@
 
 #define RANGE_FAILURES_MAX 64 /* of one waiter: a file that cannot be read at all */
 
-static void count(struct retriever *retriever, bool background, gint n)
+static void count_waiter(struct retriever *retriever, bool background, gint n)
 {
 	if (background)
 		COUNT_ADD(retriever, background_waiting, n);
@@ -28,7 +28,7 @@ void waiters_add(struct object *object, uint64_t start, uint64_t end, bool backg
 	w->trace = trace_current();
 	w->done = done;
 	w->arg = arg;
-	count(object->retriever, background, 1);
+	count_waiter(object->retriever, background, 1);
 	g_queue_push_tail(&object->waiters, w);
 }
 
@@ -64,7 +64,7 @@ void waiters_run(struct retriever *retriever, GQueue *waiters, int status)
 	struct waiter *w;
 
 	while ((w = g_queue_pop_head(waiters))) {
-		count(retriever, w->background, -1);
+		count_waiter(retriever, w->background, -1);
 		w->done(w->arg, status ? status : w->status);
 		g_slice_free(struct waiter, w);
 	}

@@ -90,7 +90,7 @@ static double needed(const struct window *window, int64_t files, int64_t bytes)
 	return MAX(by_files, by_bytes);
 }
 
-static int compare(const void *a, const void *b)
+static int compare_estimate(const void *a, const void *b)
 {
 	const double *x = a, *y = b;
 
@@ -116,7 +116,7 @@ struct estimate_time estimate_tell(const struct estimate *estimate, int64_t file
 
 		times[i] = needed(&group, files, bytes);
 	}
-	qsort(times, groups, sizeof *times, compare);
+	qsort(times, groups, sizeof *times, compare_estimate);
 	low = MIN(times[groups / 5], likely * (1 - SURE));
 	high = MAX(times[groups - 1 - groups / 5], likely * (1 + SURE));
 	if (!(high < low * SPREAD_MAX))

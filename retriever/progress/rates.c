@@ -32,7 +32,7 @@ struct rates {
 	struct sample last; /* of the background at work; when 0: it was not */
 };
 
-static struct sample now(struct rates *rates)
+static struct sample now_rate(struct rates *rates)
 {
 	struct sample s = {g_get_monotonic_time(), COUNT_GET(rates->retriever, files_whole),
 			   COUNT_GET(rates->retriever, bytes_fetched),
@@ -74,10 +74,10 @@ static void measure(struct rates *rates, const struct sample *s)
 	rates->last = works ? *s : (struct sample){0};
 }
 
-static gboolean tick(gpointer arg)
+static gboolean tick_rate(gpointer arg)
 {
 	struct rates *rates = arg;
-	struct sample s = now(rates);
+	struct sample s = now_rate(rates);
 
 	measure(rates, &s);
 	rates->samples[rates->next] = s;
@@ -93,7 +93,7 @@ static gboolean tick(gpointer arg)
 
 static int64_t per_second(struct rates *rates, bool bytes)
 {
-	struct sample last = now(rates), first;
+	struct sample last = now_rate(rates), first;
 	double seconds, moved;
 
 	if (rates->n == 0)
@@ -162,8 +162,8 @@ struct rates *rates_new(struct retriever *retriever)
 
 	rates->retriever = retriever;
 	rates->estimate = estimate_new();
-	tick(rates);
-	rates->timer = g_timeout_add_seconds(1, tick, rates);
+	tick_rate(rates);
+	rates->timer = g_timeout_add_seconds(1, tick_rate, rates);
 	return rates;
 }
 

@@ -43,7 +43,7 @@ void recounts_free(struct recounts *recounts)
 	g_free(recounts);
 }
 
-static struct note *find(const struct recount *recount, ino_t ino)
+static struct note *find_recount(const struct recount *recount, ino_t ino)
 {
 	const gint64 key = ino;
 
@@ -52,7 +52,7 @@ static struct note *find(const struct recount *recount, ino_t ino)
 
 static void note(struct recount *recount, const struct stat *st, unsigned changes)
 {
-	struct note *note = find(recount, st->st_ino);
+	struct note *note = find_recount(recount, st->st_ino);
 
 	if (!note) {
 		if (g_hash_table_size(recount->notes) >= RECOUNT_NOTES)
@@ -66,9 +66,9 @@ static void note(struct recount *recount, const struct stat *st, unsigned change
 	note->size = S_ISREG(st->st_mode) ? st->st_size : 0;
 }
 
-static void forget(struct recount *recount, ino_t ino, unsigned changes)
+static void forget_recount(struct recount *recount, ino_t ino, unsigned changes)
 {
-	struct note *note = find(recount, ino);
+	struct note *note = find_recount(recount, ino);
 
 	if (!note)
 		return;
@@ -101,7 +101,7 @@ void recount_end(struct retriever *retriever, ino_t ino, unsigned changes, bool 
 	if (ino && !done) {
 		g_mutex_lock(&all->notes);
 		for (GSList *l = all->walks; l; l = l->next)
-			forget(l->data, ino, changes);
+			forget_recount(l->data, ino, changes);
 		g_mutex_unlock(&all->notes);
 	}
 	g_rw_lock_reader_unlock(&all->lock);
@@ -129,11 +129,11 @@ struct recount *recount_new(struct retriever *retriever)
 void recount_saw(struct recount *recount, const struct stat *st, unsigned changes)
 {
 	g_mutex_lock(&recount->all->notes);
-	forget(recount, st->st_ino, RECOUNT_MADE | changes);
+	forget_recount(recount, st->st_ino, RECOUNT_MADE | changes);
 	g_mutex_unlock(&recount->all->notes);
 }
 
-static void add(struct recount_sums *sums, const struct note *note)
+static void add_recount(struct recount_sums *sums, const struct note *note)
 {
 	const bool made = note->changes & RECOUNT_MADE, whole = note->changes & RECOUNT_WHOLE;
 
@@ -159,7 +159,7 @@ void recount_stop(struct recount *recount, struct recount_sums *sums)
 	recount->stopped = true;
 	g_hash_table_iter_init(&iter, recount->notes);
 	while (g_hash_table_iter_next(&iter, &note, NULL))
-		add(sums, note);
+		add_recount(sums, note);
 }
 
 void recount_free(struct recount *recount)

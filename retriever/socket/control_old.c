@@ -47,7 +47,7 @@ static char *print_names(const struct backend_request *req)
 			       req->eof && n == entries->len, names->str);
 }
 
-static int ask(struct retriever *retriever, struct backend_request *req, char **text)
+static int ask_source(struct retriever *retriever, struct backend_request *req, char **text)
 {
 	int result;
 
@@ -80,7 +80,7 @@ int control_old_names(struct retriever *retriever, const char *argument, char **
 		   &req.verf) != 2)
 		*text = g_strdup("names takes a handle, a cookie and a verifier");
 	else
-		result = ask(retriever, &req, text);
+		result = ask_source(retriever, &req, text);
 	g_atomic_int_add(&retriever->old_asked, -1);
 	return result;
 }

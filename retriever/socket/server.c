@@ -30,7 +30,7 @@ struct server {
 	GPtrArray *peers;
 };
 
-static void forget(void *arg, struct peer *peer)
+static void forget_peer(void *arg, struct peer *peer)
 {
 	struct server *server = arg;
 
@@ -96,7 +96,7 @@ static gboolean on_connect(gint sock, GIOCondition condition, gpointer arg)
 	}
 	server->watchers += cred.uid != 0;
 	g_ptr_array_add(server->peers,
-			peer_new(server->retriever, fd, cred.uid != 0, forget, server));
+			peer_new(server->retriever, fd, cred.uid != 0, forget_peer, server));
 	return G_SOURCE_CONTINUE;
 }
 

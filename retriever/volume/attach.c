@@ -172,7 +172,7 @@ int attach_refresh_root(struct retriever *retriever)
 
 /* What the copy's own private directory has of use to the volume; the rest of it goes.  Again after
  * a crash. */
-static int inherit(struct retriever *retriever, const struct prior *prior)
+static int inherit_attach(struct retriever *retriever, const struct prior *prior)
 {
 	static const char *const kept[] = {TEMPLATES_FILE, REPORT_FILE, ASIDE_DIR, LISTED_DIR};
 	int fd = openat(prior->fd, MIGRATE_PRIVATE_DIR,
@@ -264,7 +264,7 @@ static int adopt(struct retriever *retriever, const struct attach *how, char **m
 	return ret ? ret : attributes_strip(retriever->root_fd);
 }
 
-static int open_prior(struct retriever *retriever, const struct attach *how, char **message)
+static int open_prior_attach(struct retriever *retriever, const struct attach *how, char **message)
 {
 	int ret = how->adopt ? adopt(retriever, how, message) : 0;
 
@@ -273,7 +273,7 @@ static int open_prior(struct retriever *retriever, const struct attach *how, cha
 	if (!ret && !retriever->prior)
 		ret = prior_open(retriever->private_fd, &retriever->prior);
 	if (!ret && retriever->prior)
-		ret = inherit(retriever, retriever->prior);
+		ret = inherit_attach(retriever, retriever->prior);
 	if (!ret) /* it may have as many files as there are directories: nobody waits for that */
 		jobs_run(retriever->jobs, JOB_SLOW, listed_remove_all, retriever);
 	return ret;
@@ -367,7 +367,7 @@ static int check_way_back(struct retriever *retriever, char **message)
 	return ret ? ret : -EBUSY;
 }
 
-static int prepare(struct retriever *retriever, const struct attach *how, char **message)
+static int prepare_attach(struct retriever *retriever, const struct attach *how, char **message)
 {
 	g_autofree char *missing = NULL;
 	int ret = probe_file_system(retriever->root_fd, &missing);
@@ -388,7 +388,7 @@ static int prepare(struct retriever *retriever, const struct attach *how, char *
 	}
 	ret = private_open(retriever, true);
 	if (!ret && !retriever->copying)
-		ret = open_prior(retriever, how, message);
+		ret = open_prior_attach(retriever, how, message);
 	if (!ret)
 		ret = templates_set_directory(retriever->templates, retriever->private_fd);
 	return ret;
@@ -449,7 +449,7 @@ int attach_volume(struct retriever *retriever, const struct attach *how, char **
 	}
 	ret = check_way_back(retriever, message);
 	if (!ret)
-		ret = prepare(retriever, how, message);
+		ret = prepare_attach(retriever, how, message);
 	if (!ret)
 		ret = bind_root(retriever, xattrs);
 	if (!ret && how->accept)

@@ -282,7 +282,7 @@ static int skip_targets(struct skipping *s, char **text)
 }
 
 /* FALSE: it is none. */
-static bool parse(const char *argument, struct order *order)
+static bool parse_skip(const char *argument, struct order *order)
 {
 	if (!argument ||
 	    !(g_str_has_prefix(argument, "all ") || g_str_has_prefix(argument, "names ")))
@@ -310,7 +310,7 @@ int skip_command(struct retriever *retriever, const char *argument, char **text)
 	struct order order = {.paths = paths, .filter.whole = true};
 	struct skipping s = {
 		.retriever = retriever, .order = &order, .targets = targets, .by_key = by_key};
-	int ret = parse(argument, &order) ? 0 : -EINVAL;
+	int ret = parse_skip(argument, &order) ? 0 : -EINVAL;
 
 	if (ret)
 		*text = g_strdup("skip takes `names` or `all`, and either paths, or a reason or a "

@@ -7,6 +7,8 @@ not know, and no files need each other in a circle.
 
 An arrow is an #include, or a symbol that one object file of BUILD uses and another defines: a header
 that declares everything for everybody hides nothing.
+
+And a name that is no file's own stands in two of them at most: who searches for one finds which is meant.
 """
 import collections
 import glob
@@ -156,10 +158,23 @@ def circles(arrows):
     return found
 
 
+def statics(files):
+    """Static functions and objects whose name three files have.  Of files for several releases of a
+    host one is built."""
+    where = collections.defaultdict(set)
+    for path in files:
+        with open(f'{TREE}/{path}', encoding='utf-8') as file:
+            for name in re.findall(r'(?m)^static\s[^;={]*?\b(\w+)\s*[(=;\[]', file.read()):
+                where[name].add(re.sub(r'/(compat_\w+)_\d+\.c$', r'/\1', path))
+    for name, paths in sorted(where.items()):
+        if len(paths) > 2:
+            yield f'{name} is static in ' + ' '.join(sorted(paths))
+
+
 def main():
     files, missing = set(sources()), []
     arrows = list(includes(files)) + list(symbols(sys.argv[1], missing))
-    faults = list(guards(files))
+    faults = [*guards(files), *statics(files)]
     for a, b, why in arrows:
         public = PUBLIC.get(os.path.dirname(a))
         if not may_use(a, b):

@@ -57,7 +57,7 @@ static bool parse_kind(const char *text, enum proof_kind *kind)
 	return false;
 }
 
-static bool parse(char *line, struct proof_finding *f)
+static bool parse_finding(char *line, struct proof_finding *f)
 {
 	char *rest = strchr(line, ' '), *since, *text;
 
@@ -84,7 +84,7 @@ bool proof_finding_parse(const char *line, size_t len, struct proof_finding *fin
 	if (len > PROOF_LINE_MAX || memchr(line, 0, len))
 		return false;
 	copy = g_strndup(line, len);
-	if (parse(copy, finding))
+	if (parse_finding(copy, finding))
 		return true;
 	proof_finding_clear(finding);
 	return false;

@@ -7,7 +7,7 @@ struct proof_hash {
 	gcry_md_hd_t md;
 };
 
-static void *prepare(void *unused)
+static void *prepare_hash(void *unused)
 {
 	if (!gcry_control(GCRYCTL_INITIALIZATION_FINISHED_P)) {
 		if (!gcry_check_version("1.8.0"))
@@ -24,7 +24,7 @@ struct proof_hash *proof_hash_new(void)
 	struct proof_hash *hash = g_new0(struct proof_hash, 1);
 	gcry_error_t error;
 
-	g_once(&once, prepare, NULL);
+	g_once(&once, prepare_hash, NULL);
 	error = gcry_md_open(&hash->md, GCRY_MD_SHA256, 0);
 	if (error)
 		g_error("libgcrypt has no SHA-256: %s", gcry_strerror(error));

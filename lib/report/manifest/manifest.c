@@ -47,9 +47,9 @@ int manifest_order(const char *line, const char *other)
 	return order ? order : a < b ? -1 : a > b;
 }
 
-static void *fail(GError **error, const char *format, ...) G_GNUC_PRINTF(2, 3);
+static void *fail_manifest(GError **error, const char *format, ...) G_GNUC_PRINTF(2, 3);
 
-static void *fail(GError **error, const char *format, ...)
+static void *fail_manifest(GError **error, const char *format, ...)
 {
 	va_list args;
 
@@ -62,8 +62,8 @@ static void *fail(GError **error, const char *format, ...)
 
 static void *damaged(struct manifest *manifest, const char *what, GError **error)
 {
-	return fail(error, "line %" G_GUINT64_FORMAT ": %s: the manifest is damaged",
-		    manifest->lines, what);
+	return fail_manifest(error, "line %" G_GUINT64_FORMAT ": %s: the manifest is damaged",
+			     manifest->lines, what);
 }
 
 /* Some more of the file.  FALSE with error set, or without at its end. */
@@ -72,7 +72,7 @@ static gboolean refill(struct manifest *manifest, GError **error)
 	ssize_t n = read(manifest->fd, manifest->room, ZSTD_DStreamInSize());
 
 	if (n < 0)
-		fail(error, "%s", g_strerror(errno));
+		fail_manifest(error, "%s", g_strerror(errno));
 	manifest->in = (ZSTD_inBuffer){manifest->room, MAX(n, 0), 0};
 	return n > 0;
 }
@@ -91,7 +91,7 @@ static gboolean decompress(struct manifest *manifest, GError **error)
 
 		if (manifest->in.pos == manifest->in.size && !refill(manifest, &inner)) {
 			if (!inner && manifest->left)
-				fail(&inner, "it is cut off: get all of the manifest");
+				fail_manifest(&inner, "it is cut off: get all of the manifest");
 			if (inner)
 				g_propagate_error(error, g_steal_pointer(&inner));
 			return FALSE;
@@ -169,7 +169,7 @@ struct manifest *manifest_open(int fd, GError **error)
 	if (inner)
 		g_propagate_error(error, g_steal_pointer(&inner));
 	else
-		fail(error, "it is not a manifest");
+		fail_manifest(error, "it is not a manifest");
 	manifest_close(manifest);
 	return NULL;
 }

@@ -17,7 +17,7 @@ struct writer {
 	void *arg;
 };
 
-static gboolean write_all(int fd, const char *bytes, size_t len, GError **error)
+static gboolean write_all_manifest(int fd, const char *bytes, size_t len, GError **error)
 {
 	while (len) {
 		ssize_t n = write(fd, bytes, len);
@@ -46,14 +46,14 @@ static gboolean compress(struct writer *writer, const char *text, size_t len, ZS
 			g_set_error(error, MANIFEST_ERROR, 0, "%s", ZSTD_getErrorName(left));
 			return FALSE;
 		}
-		if (!write_all(writer->fd, writer->room, out.pos, error))
+		if (!write_all_manifest(writer->fd, writer->room, out.pos, error))
 			return FALSE;
 	} while (how == ZSTD_e_end ? left > 0 : in.pos < in.size);
 	return TRUE;
 }
 
 /* The line has its newline in place of the NUL for as long as it is written. */
-static gboolean add(struct writer *writer, GString *line, GError **error)
+static gboolean add_manifest(struct writer *writer, GString *line, GError **error)
 {
 	struct proof_entry entry;
 	gboolean ok;
@@ -84,7 +84,7 @@ static gboolean add_all(struct writer *writer, struct proof_sorter *sorter, GErr
 
 	while (ok && (line = proof_sorter_next(sorter, &len, &inner))) {
 		if (last->len && manifest_order(last->str, line) != 0)
-			ok = add(writer, last, error);
+			ok = add_manifest(writer, last, error);
 		g_string_truncate(last, 0);
 		g_string_append_len(last, line, len);
 	}
@@ -93,7 +93,7 @@ static gboolean add_all(struct writer *writer, struct proof_sorter *sorter, GErr
 		ok = FALSE;
 	}
 	if (ok && last->len)
-		ok = add(writer, last, error);
+		ok = add_manifest(writer, last, error);
 	g_string_free(last, TRUE);
 	return ok;
 }

@@ -15,7 +15,7 @@ struct proof_sorter {
 	size_t room;
 };
 
-static gboolean failed(GError **error, const char *what)
+static gboolean failed_sorter(GError **error, const char *what)
 {
 	g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(errno), "sort: %s: %s", what,
 		    g_strerror(errno));
@@ -51,18 +51,19 @@ struct proof_sorter *proof_sorter_new(const char *directory, GError **error)
 
 gboolean proof_sorter_add(struct proof_sorter *sorter, const char *line, gsize len, GError **error)
 {
-	return fwrite(line, 1, len, sorter->to) == len || failed(error, "a line cannot be sorted");
+	return fwrite(line, 1, len, sorter->to) == len ||
+	       failed_sorter(error, "a line cannot be sorted");
 }
 
 static gboolean end_input(struct proof_sorter *sorter, GError **error)
 {
 	FILE *to = g_steal_pointer(&sorter->to);
 
-	return fclose(to) == 0 || failed(error, "the lines cannot be sorted");
+	return fclose(to) == 0 || failed_sorter(error, "the lines cannot be sorted");
 }
 
 /* Whether it said that all is there. */
-static gboolean end(struct proof_sorter *sorter, GError **error)
+static gboolean end_sorter(struct proof_sorter *sorter, GError **error)
 {
 	int status = 0;
 
@@ -85,7 +86,7 @@ const char *proof_sorter_next(struct proof_sorter *sorter, gsize *len, GError **
 		return NULL;
 	got = getline(&sorter->line, &sorter->room, sorter->from);
 	if (got <= 0) {
-		end(sorter, error);
+		end_sorter(sorter, error);
 		return NULL;
 	}
 	if (sorter->line[got - 1] == '\n')
@@ -103,7 +104,7 @@ void proof_sorter_free(struct proof_sorter *sorter)
 	if (sorter->to)
 		fclose(sorter->to);
 	fclose(sorter->from);
-	end(sorter, NULL);
+	end_sorter(sorter, NULL);
 	free(sorter->line);
 	g_free(sorter);
 }

@@ -121,7 +121,7 @@ static void say_failing(struct nfs4_owners *owners, const struct owner *owner)
 		  owners->url, owner->group ? "group" : "user", shown);
 }
 
-static void take_answer(struct nfs4_owners *owners, struct owner *owner, int ret, uint32_t id)
+static void take_answer_owner(struct nfs4_owners *owners, struct owner *owner, int ret, uint32_t id)
 {
 	gint64 now = g_get_monotonic_time();
 
@@ -165,7 +165,7 @@ static void ask(struct nfs4_owners *owners, struct owner *owner)
 	ret = owners->ask(owner->group, text, &id);
 	pthread_mutex_lock(&owners->lock);
 	owners->background -= background;
-	take_answer(owners, owner, ret, id);
+	take_answer_owner(owners, owner, ret, id);
 }
 
 static void *ask_for_names(void *arg)
@@ -250,8 +250,8 @@ static struct owner *add_owner(struct nfs4_owners *owners, bool group, const cha
 	return owner;
 }
 
-static int look_up(struct nfs4_owners *owners, bool demand, bool group, const char *text,
-		   uint32_t *id)
+static int look_up_owner(struct nfs4_owners *owners, bool demand, bool group, const char *text,
+			 uint32_t *id)
 {
 	struct owner *owner = g_hash_table_lookup(owners->known[group], text);
 	gint64 now = owner && owner->id != NFS4_NOBODY ? 0 : g_get_monotonic_time();
@@ -293,7 +293,7 @@ int nfs4_owners_id(struct nfs4_owners *owners, bool demand, bool group, const ui
 		*id = (uint32_t)number;
 	else if (owners) {
 		pthread_mutex_lock(&owners->lock);
-		ret = look_up(owners, demand, group, name, id);
+		ret = look_up_owner(owners, demand, group, name, id);
 		pthread_mutex_unlock(&owners->lock);
 		return ret;
 	}

@@ -85,7 +85,7 @@ static void part_done(struct backend_request *part)
 		complete_gathered(gather, 0);
 }
 
-static void read_done(struct backend_request *part)
+static void read_done_gathered(struct backend_request *part)
 {
 	struct gather *gather = part->user;
 
@@ -125,7 +125,7 @@ static void submit_parts(struct gather *gather, const uint8_t *handle, uint8_t l
 		part->trace = req->trace;
 		part->object.handle_len = len;
 		memcpy(part->object.handle, handle, len);
-		part->done = i == PART_READ ? read_done : part_done;
+		part->done = i == PART_READ ? read_done_gathered : part_done;
 		part->user = gather;
 		n += ways[i] != NULL;
 	}

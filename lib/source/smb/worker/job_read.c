@@ -313,7 +313,7 @@ static void open_and_read(struct job *job)
 	chain_submit(chain);
 }
 
-static void wait_for(struct job *job, struct handle *handle)
+static void wait_for_read(struct job *job, struct handle *handle)
 {
 	handle->waiting =
 		talloc_realloc(handle, handle->waiting, struct job *, handle->n_waiting + 1);
@@ -331,7 +331,7 @@ void do_read(struct job *job)
 		if (handle->open)
 			read_with(job, handle);
 		else
-			wait_for(job, handle);
+			wait_for_read(job, handle);
 	} else if (job->request.offset == 0 && job->request.count < worker->max_read) {
 		read_whole(job);
 	} else {
