@@ -79,8 +79,11 @@ static fsal_status_t link_object(struct mg_object *object, struct mg_object *dir
 				 const struct mg_parents *parents)
 {
 	struct naming link = {object, dir, name, parents};
-	struct mg_change change = {
-		.kind = MIGRATE_PLACE, .dir = dir, .make = make_link_rename, .arg = &link, .once = true};
+	struct mg_change change = {.kind = MIGRATE_PLACE,
+				   .dir = dir,
+				   .make = make_link_rename,
+				   .arg = &link,
+				   .once = true};
 	fsal_status_t status = mg_may_name(dir, name);
 
 	return FSAL_IS_ERROR(status) ? status : mg_change(object, &change);
