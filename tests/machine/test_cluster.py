@@ -162,7 +162,7 @@ EXPORT {{ Export_Id = 7; Path = /srv/{name}/tree; Pseudo = /{name}; Access_Type 
 
 
 def unit_of_the_guide(name):
-    with open(REPO + '/docs/reference.md') as guide:
+    with open(REPO + '/docs/cluster.md') as guide:
         return textwrap.dedent(re.search(rf'{name}@\.service:\n\n((?:    .*\n)+)', guide.read())[1])
 
 
