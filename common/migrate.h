@@ -16,7 +16,7 @@
  *   -EREMOTEIO  the old server's answer for this object is an error, or something of it cannot be
  *               made here (what a retriever answers that is not in this set, too); it stays
  *               unfinished
- *   -EACCES, -EPERM   likewise: the old server does not let this machine read it
+ *   -EACCES, -EPERM   the old server does not let this machine read it; it stays unfinished
  *   -ENOTDIR, -EISDIR, -EINVAL   it was asked of an object of another type
  *   -ESTALE     the object changed on the old server since its stub was made, or is gone there
  *   -EBADMSG    the record is damaged: never treat the object as whole
@@ -190,11 +190,11 @@ int migrate_stub_seek(const struct migrate_stub *stub, const struct migrate_seek
 
 /*
  * What a door can tell of an open directory before it knows where the volume's root is: that is the
- * topmost directory with a record (I5).  fd: as for migrate_stub_load(), but for
- * migrate_is_vacant() and migrate_is_empty().
+ * topmost directory with a record (I5).  fd: as for migrate_stub_load(); migrate_is_vacant() and
+ * migrate_is_empty() take no O_PATH.
  */
-/* 1: it has a record.  0: it has none, or none of its own; errno is as it was.  -EBADMSG, -EIO,
- * -ENOMEM. */
+/* 1: it has a record.  0: it has none, or one that is bound to another inode; errno is kept.
+ * -EBADMSG, -EIO, -ENOMEM. */
 int migrate_has_record(int fd);
 /* It has the retriever's MIGRATE_PRIVATE_DIR, which is there until the volume is finalized; not a
  * client's of that name, which there may be afterwards. */
@@ -280,8 +280,8 @@ int migrate_volume_dispatch(struct migrate_volume *volume, int timeout_ms);
 void migrate_volume_wake(struct migrate_volume *volume);
 /*
  * A budget: as long as so many requests are under way, further RANGE, NAME, FILL and BEGIN requests
- * are refused with errno EAGAIN.  0, as at first: none.  Whoever asks for more than can be had,
- * from an old server that is away say, then costs no more memory, descriptors and work each time.
+ * are refused with errno EAGAIN.  0, as at first: no limit.  While the old server is away, clients
+ * that go on asking then cost no more memory, descriptors and work with each request.
  */
 void migrate_volume_limit(struct migrate_volume *volume, unsigned requests);
 /* Whether a quarter of it is spent: what nobody waits for is better cancelled. */
@@ -505,8 +505,8 @@ int migrate_old_index_sync(struct migrate_old_index *index);
 
 /* Counts what was named; wraps around. */
 uint32_t migrate_old_index_named(const struct migrate_old_index *index);
-/* Waits until that is not `seen` any more, whoever names: true; false: not until the deadline
- * (CLOCK_MONOTONIC), or a signal came.  Any thread. */
+/* Waits until that is not `seen` any more.  true: it is not; false: the deadline (CLOCK_MONOTONIC)
+ * passed, or a signal came.  Any thread. */
 bool migrate_old_index_wait(const struct migrate_old_index *index, uint32_t seen,
 			    const struct timespec *deadline);
 

@@ -12,7 +12,7 @@
  *   varint fileid            the object's fileid on the old server
  *   varint size              bytes, as the old server had it when the object was created here; of a
  *                            directory its number of links there
- *   i64 mtime, i64 ctime     nanoseconds since the epoch, likewise
+ *   i64 mtime, i64 ctime     of the old server, in nanoseconds since the epoch
  *   [SHOWN_MTIME] i64        mtime to show and to restore, where a client changed it
  *   [SHOWN_CTIME] i64        ctime to show, where a client changed it
  *   [LISTED]      i64 sum of the names that a directory had when it became filled (name_diff.h)

@@ -14,7 +14,8 @@ static uint64_t blocks_of(uint64_t bytes)
 }
 
 /* A filled directory is the clients' own: its record's times count until one changed a name.  Of
- * one that was normal before they never do: some doors still know it as such, and show the inode's.
+ * one that was normal before they never do: some doors still take it for normal, and show the
+ * inode's.
  */
 static bool shows_record_times(const struct migrate_record *rec, const struct stat *st)
 {

@@ -83,8 +83,8 @@ static void call_finish(void *arg)
 	mg_call_unref(call);
 }
 
-/* The reply; in the dispatching thread.  Whoever waits for a directory's fill is to see its new
- * attributes. */
+/* The reply; in the dispatching thread.  A thread that waits for a directory's fill has to see the
+ * directory's new attributes. */
 static void call_done(void *arg, int status)
 {
 	struct mg_call *call = arg;

@@ -2,8 +2,9 @@
 /*
  * A request to the retriever that threads may wait for.  When nobody waits any more it is
  * cancelled, which gives back its descriptors here and what it holds in the retriever; what the old
- * server is answering already may become part of the object all the same.  But a name or a fill
- * outlives who waited, and is there for whoever comes next, as long as few requests are under way.
+ * server is answering already may become part of the object all the same.  But the request
+ * for a name or a fill goes on without the thread that waited, and serves the next one, as long as
+ * few requests are under way.
  */
 #ifndef FSAL_MIGRATE_CALL_H
 #define FSAL_MIGRATE_CALL_H

@@ -9,9 +9,9 @@
  * into NFS3ERR_JUKEBOX or NFS4ERR_DELAY, while the work goes on.
  *
  * MDCACHE, which sits above, holds locks across some calls: a directory's content lock for writing
- * in lookup, readdir and rename, an object's attribute lock in getattrs.  Whoever waits in these
- * keeps others from objects that are whole, and, because MDCACHE takes a directory's content lock
- * whenever its handle comes in a request, from whatever is done by that handle.  So lookup and
+ * in lookup, readdir and rename, an object's attribute lock in getattrs.  A thread that waits in
+ * one of these keeps others from objects that are whole, and from every request with that
+ * directory's handle, because MDCACHE takes the directory's content lock for each.  So lookup and
  * readdir wait for their own directory only and no longer than the hold time together (fill.c),
  * getattrs never waits and never answers DELAY, and the number of threads that wait at all is
  * limited (call.c).
@@ -38,9 +38,9 @@
  *   connection.c's    the list of volumes, their numbers of exports
  *   volume.lock       fills, parked requests, the list of exports; see the members
  *   the locks of libmigrate, and of pool.c, old_handles.c and takeover_clients.c (leaves)
- * But for the first none is held across a call of the FSAL below, of MDCACHE or of the protocol
- * layer, nor across anything that waits.  libmigrate's requests may be made under volume.lock: they
- * never block.
+ * Only the first is held across calls of the FSAL below, of MDCACHE or of the protocol layer, or
+ * across anything that waits.  libmigrate's requests may be made under volume.lock: they never
+ * block.
  */
 #ifndef FSAL_MIGRATE_DOOR_H
 #define FSAL_MIGRATE_DOOR_H
@@ -72,7 +72,7 @@ static inline fsal_status_t mg_delay(void)
 
 /* status.c: the status for a result of libmigrate's requests. */
 fsal_status_t mg_status(int result);
-/* Likewise where names are waited for: what a lookup and a listing may answer. */
+/* The same for a wait for names: only what a lookup and a listing may answer. */
 fsal_status_t mg_fill_status(int result);
 /* The status for a negative result of mg_look(), where -ESTALE means that the object is gone. */
 fsal_status_t mg_look_status(int result);

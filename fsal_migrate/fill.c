@@ -2,9 +2,9 @@
 /*
  * Waiting for directories.
  *
- * A directory's fill has one deadline, its start and the hold time: whoever comes later gets DELAY
- * at once until it is done, for MDCACHE holds the directory's content lock meanwhile, and waits
- * would add up.
+ * A directory's fill has one deadline: its start plus the hold time.  A request that comes after
+ * the deadline gets DELAY at once until the fill is done: MDCACHE holds the directory's content
+ * lock meanwhile, so waits would add up.
  *
  * Single names are asked for one by one under the same lock.  Waits for them share a window: it is
  * opened by a lookup that has to wait, ends a hold time later, and a lookup waits no longer than

@@ -58,7 +58,7 @@ int mg_object_open(struct mg_object *object);
 /* Keeps the file there, which is about to lose its last name, for the reads that are under way;
  * takes over fd. */
 void mg_object_keep(struct mg_object *object, int fd);
-/* Whoever still has it open has a descriptor of his own. */
+/* Gives up the object's descriptor; each open state has one of its own. */
 void mg_object_let_go(struct mg_object *object);
 
 /* Whether it was found normal: for ever, though a directory may be FILLED again, which is the same

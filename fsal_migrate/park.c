@@ -167,7 +167,7 @@ struct mg_io *mg_io_new(struct mg_object *object, bool bypass, fsal_async_cb don
 	io->fd = -1;
 	io->offset = arg->offset;
 	io->length = mg_io_length(arg);
-	io->refs = 1; /* whoever answers */
+	io->refs = 1; /* the thread that answers it */
 	return io;
 }
 

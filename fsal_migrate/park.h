@@ -56,7 +56,7 @@ struct mg_io {
 	unsigned refs;		/* who will answer, the timer, a reply that is to come */
 	struct glist_head link; /* mg_export.ios */
 	struct glist_head wait; /* mg_fetch.parked; a read that is WAITING */
-	struct mg_fetch *fetch; /* likewise */
+	struct mg_fetch *fetch; /* of a read that is WAITING */
 	enum mg_stage stage;
 	int result;
 	uint64_t begun;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Whoever opens an unfinished object of the volume on this machine, without a file server, waits
- * until it is whole (a file) or filled (a directory), or gets an error; so nobody sees a hole.
+ * A local program that opens an unfinished object of the volume waits until the object is whole (a
+ * file) or filled (a directory), or gets an error; so no program reads a hole where data should be.
  *
  * A file is brought wholly, and has no record any more, before it is opened, for two reasons.  The
  * kernel tells nobody of lseek(2) with SEEK_DATA, by which cp(1) and others leave out the holes of

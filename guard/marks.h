@@ -7,9 +7,9 @@
  *   MARKS_ACCESS   what is read, mapped or changed of a file, by path too (FAN_PRE_ACCESS, Linux
  *                  6.14); files alone, so it takes a group of its own
  *
- * As long as a group's descriptor is open anywhere, what it is to tell waits for an answer, whoever
- * has died.  What a process took from the queue and did not answer is answered by the number that
- * the descriptor had there.  One thread.
+ * As long as a group's descriptor is open in any process, the programs that it holds wait for an
+ * answer, also when the guard has died.  What a process took from the queue and did not answer is
+ * answered by the number that the descriptor had there.  One thread.
  */
 #ifndef GUARD_MARKS_H
 #define GUARD_MARKS_H

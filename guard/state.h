@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * What migratectl sees of a guard: a key file beside the socket, locked (flock) while it runs.
- * Whoever may read that can lock it, too: a file of root's alone says whether another guard runs.
+ * A process that may read that file can lock it, too; so a second file, which only root can open,
+ * says whether another guard runs.
  */
 #ifndef GUARD_STATE_H
 #define GUARD_STATE_H

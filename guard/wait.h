@@ -4,8 +4,9 @@
  *
  * A file comes in pieces, one after the other, and is synced then, which takes its record away.  A
  * few are asked for as a client's would be, the others in the background: a scanner with many
- * threads keeps nobody from the old server.  Who waits and sees no piece come for the limit gets an
- * error.  What was begun for a directory goes on then, for whoever comes next.
+ * threads keeps nobody from the old server.  A program to which no
+ * piece comes within the limit gets an error; what was begun for a directory goes on, for the next
+ * program.
  *
  * A thread of the kernel's NFS server serves everybody, and its clients come again when they are
  * told to: it waits for a moment, as do a few others, and a file goes on coming when they are gone.

@@ -88,8 +88,8 @@ void apply_free(struct apply *apply)
 
 /*
  * Something was written through a descriptor that is closed now, maybe in a way that is not told
- * (a mapping, AIO): then its mtime moved, and whoever set it back has changed its attributes.  Of
- * what is new it does not matter.
+ * (a mapping, AIO): then its mtime moved, and setting that back changes attributes, which is told.
+ * For a new file the question does not matter.
  */
 static bool was_written(struct apply *apply, const struct migrate_binding *object)
 {

@@ -9,7 +9,7 @@
  * moment is known to have been applied.
  *
  * The kernel tells one name of a file, which may be of another tree, or of .migrate/aside.  A file
- * that has that one alone is none of the volume's.  Of any other there is a row: it may have been
+ * that has no other name is not in the volume.  Any other file gets a row: it may have been
  * changed.  Nobody watches what goes on in other trees; so what comes back from one counts as
  * changed, and below a directory everything does, which a scan has to find (JOURNAL_RETURNED).
  *

@@ -15,7 +15,7 @@ void gap_start(struct journal_durable *state);
 void gap_seen(struct journal_durable *state, int64_t seen, int64_t boottime);
 /* The ctime that a change in the gap has at least; INT64_MAX: there is no gap. */
 int64_t gap_from(const struct journal_durable *state);
-/* It is filled, but for what happened since `later`; INT64_MAX: nothing did. */
+/* The gap is filled up to `later`: what happened since is the new gap; INT64_MAX: there is none. */
 void gap_close(struct journal_durable *state, int64_t later);
 /* What was before now does not matter any more. */
 void gap_begin(struct journal_durable *state);

@@ -360,8 +360,8 @@ static void say_scanned(struct journal *journal, bool was_gap)
 			  scan_looked_at(journal->scan));
 }
 
-/* Its rows and that there is no gap any more, but for what came to be one meanwhile, are one
- * transaction. */
+/* One transaction has the scan's rows and the end of the gap; what was missed meanwhile is a new
+ * gap. */
 static bool end_scan(struct journal *journal, GError **error)
 {
 	const bool was_gap = journal_store_state(journal->store)->gap != INT64_MAX;

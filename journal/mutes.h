@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Files of which it is known that they are being written: until that is taken, the kernel need not
- * tell of each further write, which costs whoever writes 2 us and more.  Of one half of watch.c's:
+ * tell of each further write, which costs the writer 2 us and more.  Of one half of watch.c's:
  * what a file was muted for is in the half that is filled, and before that is taken all are heard
  * again, so that nothing is missed of what comes after.
  *

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Which process is the volume's retriever, whose work is nobody's change: whoever listens on its
- * socket, as the kernel knows it (SO_PEERCRED).  One thread.
+ * Which process is the volume's retriever, whose work is not a change by a client: the process that
+ * listens on its socket, as the kernel says (SO_PEERCRED).  One thread.
  *
  * It may die, and its number be another's.  A pidfd tells; what it did before is believed to be its
  * own until everything that was queued by then is read (own_read_all()), in which time numbers do

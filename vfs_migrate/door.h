@@ -6,15 +6,15 @@
  * the retriever for what is needed (call.c), or makes its change in a bracket (bracket.c), and
  * shows the record's times.
  *
- * smbd serves one client per process, in one thread with one event loop (tevent).  Whoever waits in
- * a hook stops that client.  So what can be deferred is: an open (open.c), reads and writes.  Path
- * lookups and changes of names can not; they wait, no longer than migrate:hold.  A request that
- * takes longer fails with NT_STATUS_IO_TIMEOUT, while the work goes on.
+ * smbd serves one client per process, in one thread with one event loop (tevent).  A hook that
+ * waits stops that client.  So what can be deferred is deferred: opens (open.c), reads and writes.
+ * Path lookups and changes of names cannot be; they wait, no longer than migrate:hold.  A request
+ * that takes longer fails with NT_STATUS_IO_TIMEOUT, while the work goes on.
  *
  * libmigrate's replies arrive in migrate_volume_dispatch(), which is called by the event loop and
  * by hooks that wait, so possibly in the middle of any hook.  A reply therefore only notes its
  * status; callbacks of this module run later, from the event loop itself.  They and everything
- * after a deferral run with the euid of whoever was served last:
+ * after a deferral run with the euid of the user who was served last:
  * change_to_user_and_service_by_fsp() before.
  *
  * Hooks return -1 with errno, or an NTSTATUS.  Functions here return 0 or -errno, as migrate.h
@@ -49,7 +49,7 @@
 int vm_fail(int result);
 /* The same as a status; 0: NT_STATUS_OK. */
 NTSTATUS vm_status(int result);
-/* Likewise ends a request that takes an errno. */
+/* Ends a request that takes an errno. */
 void vm_req_fail(struct tevent_req *req, int result);
 /* The end of one: whether the request succeeded; *aio: what the host is told, done if it did. */
 bool vm_io_recv(struct tevent_req *req, const struct vfs_aio_state *done,

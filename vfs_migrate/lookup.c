@@ -209,7 +209,7 @@ static int look_at_opened(struct vfs_handle_struct *handle, struct files_struct 
 	int result = vm_look_opened(handle, fsp, fd, &stub);
 
 	if (result < 0)
-		return result == -ENOMEM ? result : 0; /* damaged: whoever uses it will see */
+		return result == -ENOMEM ? result : 0; /* damaged: the operation itself will fail */
 	if (result == 0)
 		return 0;
 	result = stub.state == MIGRATE_DUMMY;

@@ -4,8 +4,8 @@
  * not normal gets a name in a bracket, so that the directory and those above have records first
  * (I5).
  *
- * The host renames and removes what it has open, under its lock of the open file: whoever else
- * opens that file waits meanwhile.  Therefore open.c has the directory filled when something is
+ * The host renames and removes what it has open, under its lock of the open file: other smbds that
+ * open that file wait meanwhile.  Therefore open.c has the directory filled when something is
  * opened for that, and to wait here is the exception.
  */
 #include "vfs_migrate/bracket.h"
@@ -334,7 +334,7 @@ static int check_replaced(struct rename *move)
 				   : 0;
 }
 
-/* Which the kernel refuses; whoever holds it alone would wait for himself. */
+/* The kernel refuses that; a second exclusive lock here would wait for the first. */
 static bool moves_into_itself(const struct rename *move)
 {
 	struct stat dir;

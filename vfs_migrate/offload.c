@@ -74,8 +74,8 @@ static void make_own_key(struct tevent_req *subreq)
 		tevent_req_done(req);
 }
 
-/* vfs_default, asked for an unknown key, crashes unless it was once asked to make one: here of a
- * kind that there is none of. */
+/* vfs_default crashes on an unknown key unless it was once asked to make a token: asks it for one
+ * of an operation that does not exist. */
 static void own_key(struct tevent_req *req)
 {
 	struct key *key = tevent_req_data(req, struct key);
@@ -337,7 +337,7 @@ static struct files_struct *compare_token(struct files_struct *fsp, void *arg)
 	return fsp;
 }
 
-/* The source behind a token, whoever made it; NULL: none. */
+/* The source behind a token, of this module or of vfs_default; NULL: none. */
 static struct files_struct *find_source(struct files_struct *to, const DATA_BLOB *token, bool *own)
 {
 	struct search search = {.token = token};

@@ -7,9 +7,9 @@
  *                         +--- retriever away ---+
  *
  * The write itself is made in the middle of the dispatch that brings the reply to BEGIN, wherever
- * that is called from, and not by a thread or from the event loop: whoever waits in a hook runs no
- * event loop.  He may wait for a bracket or a fill of this very file, which wait for this bracket
- * to be closed; and nobody else is to wait for it because a client's smbd waits for a name.
+ * that is called from, and not by a thread or from the event loop: a hook that waits runs no event
+ * loop.  It may wait for a bracket or a fill of this very file, which wait for this bracket to be
+ * closed; and other clients must not wait for it because one client's smbd waits for a name.
  *
  * A request whose client is gone is freed: a BEGIN that is granted then is ended without a change,
  * an END is on its way.
@@ -102,7 +102,6 @@ static void write_now(struct write *write)
 	unbecome_user_without_service();
 }
 
-/* Likewise. */
 static void write_begun(struct vm_call *call, int status, void *arg)
 {
 	struct tevent_req *req = arg;

@@ -4,7 +4,7 @@
  * for clients that had it mounted.  Such a client is known by what it sends: an old handle, or one
  * of the host's with a flag (MG_WAS_OLD), which it has got for an object that the old server never
  * had.  The number of such an object has its highest bit turned, so that it is not an old one's.
- * Whoever mounts anew begins with a handle of the host's, and sees nothing of all that.
+ * A client that mounts anew begins with a handle of the host's, and sees no old ones.
  */
 #ifndef FSAL_MIGRATE_TAKEOVER_TAKEOVER_OBJECTS_H
 #define FSAL_MIGRATE_TAKEOVER_TAKEOVER_OBJECTS_H

@@ -21,7 +21,7 @@ int mg_takeover_server_ask(struct mg_takeover_server *server, const char *verb, 
 			   size_t len, const char *rest, char **text);
 /* The object of a handle that is not known yet: 0, it is by now, because the retriever found the
  * directory, or has brought the file meanwhile; -ESTALE: the old server has no such object.  Else
- * it may come later.  Blocks likewise. */
+ * it may come later.  Blocks for the old server. */
 int mg_takeover_server_find(struct mg_takeover_server *server,
 			    const struct migrate_old_index *index, const void *handle, size_t len);
 

@@ -48,7 +48,7 @@ static bool close_in(int fd, const char *dir, GError **error)
 
 	if (!journal_is_closed(dir) && faccessat(fd, JOURNAL_DATA_FILE, F_OK, 0) < 0)
 		return fail(dir, "there is no journal", ENOENT, error);
-	/* Before the process ends: whoever starts it again, it does not begin. */
+	/* Before the process ends: a new one finds the mark and does not begin. */
 	mark = openat(fd, CLOSED_FILE, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	if (mark < 0)
 		return fail(dir, CLOSED_FILE, errno, error);

@@ -27,7 +27,7 @@ struct journal_live {
 	uint64_t looked_at; /* objects it has seen */
 	uint64_t scans;	    /* that were finished since the first start */
 	int64_t settled;    /* CLOCK_BOOTTIME, ns: what was before is in the store */
-	int64_t scanned;    /* likewise, when the last finished scan began; 0: none in this boot */
+	int64_t scanned; /* when the last finished scan began (same clock); 0: none in this boot */
 	/* How many objects that scan could not look at, and the path of one.  As long as the
 	 * store's state.gaps is part_of its gap is about these, what is below them, and what
 	 * happened since `later` (CLOCK_REALTIME; INT64_MAX: nothing) alone. */
@@ -48,7 +48,7 @@ int journal_live_put(int fd, const struct journal_live *live);
  */
 pid_t journal_live_get(const char *dir, struct journal_live *live);
 
-/* Since when changes may be missing, but for those of what cannot be looked at; INT64_MAX: none.
+/* Since when changes may be missing, not counting objects that cannot be read; INT64_MAX: none are.
  * gap, gaps: the store's state. */
 int64_t journal_live_gap(const struct journal_live *live, int64_t gap, uint64_t gaps);
 

@@ -3,10 +3,10 @@
  * An NFSv4 ACL as a security descriptor, entry by entry: types, rights and inheritance are the same
  * in both (RFC 8881 section 6.2.1; MS-DTYP 2.4.4.1).  Users and groups are named by the SIDs that
  * Samba has for ids, S-1-22-1-UID and S-1-22-2-GID.  An entry for OWNER@ or GROUP@ that is
- * inherited becomes two: for who that is now, and for CREATOR OWNER or CREATOR GROUP.  One that
- * denies somebody who is nobody here denies everybody; one that allows him is left out.  So it is
- * with OWNER@ and GROUP@ where the owner or the group is nobody here: then it is S-1-0-0, as an
- * owner may change the descriptor.
+ * inherited becomes two: for who that is now, and for CREATOR OWNER or CREATOR GROUP.  A principal
+ * that is unknown here could be any user: an entry that denies it denies everybody, and one that
+ * allows it is left out.  The same holds for OWNER@ and GROUP@ where the owner or the group is
+ * unknown here; the descriptor's owner is S-1-0-0 then, as an owner may change the descriptor.
  *
  * Two things go with a right that NFS clients do not ask for and SMB clients do: who may do
  * something may wait for it (SYNCHRONIZE), and who may read or write data may do so with extended

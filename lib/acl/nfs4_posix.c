@@ -114,7 +114,7 @@ static bool is_for_all_that_inherits(const struct source_ace4 *ace)
 /* What a list says of one right. */
 struct answer {
 	bool sure;  /* each of the class has it */
-	bool maybe; /* but for other groups, and what POSIX cannot say, they have it */
+	bool maybe; /* they have it, apart from other groups and what POSIX cannot say */
 	bool said;  /* an entry that may be for one of them names it */
 };
 

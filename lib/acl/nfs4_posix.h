@@ -10,8 +10,8 @@
  * - r: read data or list.  x: execute or traverse.
  * - w: write and append data, or add files and directories, and there delete what is in it; where
  *   nothing is said of that, the right to add brings it with it (section 6.2.1.3.2).
- * - Who is nobody here may be anybody: what denies him something denies it all.  So it is with the
- *   owner and the group that are nobody here.
+ * - A principal that is unknown here could be any user, so a deny entry for it denies everybody.
+ * The same holds for an owner or a group that is unknown here.
  * - What is inherited becomes a default ACL.  It is for files and directories at any depth, so an
  *   entry grants by it only if it is inherited by all of these.  Where others are inherited too,
  * the owner of what is new has all in it: he could give it to himself.

@@ -88,8 +88,9 @@ uint8_t *nt_encode(const struct nt_descriptor *sd, uint32_t *len, const char **w
 bool nt_is_brought(const uint8_t *value, uint32_t len);
 
 /*
- * Instead of a descriptor that cannot be carried: nobody is granted anything, but for the owner,
- * who may read and write the descriptor, and who may take ownership.  owner, group: may be empty.
+ * The descriptor that replaces one that cannot be carried: it grants the owner the right to read
+ * and write the descriptor and to take ownership, and nobody anything else.  owner, group: may be
+ * empty.
  */
 uint8_t *nt_closed(const struct sid *owner, const struct sid *group, uint32_t *len);
 

@@ -125,7 +125,7 @@ mode_t nt_mode(const struct nt_descriptor *sd, bool directory, bool owner_known,
 		mode[i] = bits(&rights, i, directory);
 	if (directory && (is_sticky(&rights, mode, GROUP) || is_sticky(&rights, mode, EVERYBODY)))
 		sticky = S_ISVTX;
-	if (!owner_known) /* whoever it is may delete all that is in a directory of his */
+	if (!owner_known) /* an owner may delete everything in his directory */
 		mode[OWNER] &= mode[EVERYBODY] & (sticky ? 5 : 7);
 	if (!group_known)
 		mode[GROUP] &= mode[EVERYBODY];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Small files and directories of ours, in .migrate/. */
+/* The product's own small files and directories, in .migrate/. */
 #ifndef LIB_BASE_FILETREE_H
 #define LIB_BASE_FILETREE_H
 
@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <sys/stat.h>
 
-/* Removes what is in a directory of ours, one level deep.  0 or -errno: something is left. */
+/* Removes what is in a directory in .migrate/, one level deep.  0 or -errno: something is left. */
 int own_clear(int dir_fd);
 
 /* One object of a tree. */
@@ -34,7 +34,7 @@ gint64 own_count(int dir_fd, const char *name, gint64 max);
 /* Removes all of it, as far as it can.  0 or -errno: something is left. */
 int own_remove(int dir_fd, const char *name);
 
-/* Replaces a small file in a directory of ours as a whole.  Blocks for the disk.  0 or -errno. */
+/* Replaces a small file in .migrate/ as a whole.  Blocks for the disk.  0 or -errno. */
 int own_save(int dir_fd, const char *name, const char *text, size_t len);
 
 #endif

@@ -10,7 +10,8 @@
  * given the project before it is moved.  A crash in between leaves an object in .migrate/ that
  * counts for another project.
  *
- * Where a file system has none of this, nobody hands one on.  Any thread; blocks for the disk.
+ * On a file system without project quotas no inode inherits a project.  Any thread; blocks for the
+ * disk.
  */
 #ifndef LIB_BASE_PROJECT_H
 #define LIB_BASE_PROJECT_H

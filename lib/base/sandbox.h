@@ -17,8 +17,8 @@
  * not to outlive who started it.  Its user is quickmigrate-worker, or, where /etc/passwd has none,
  * one of its own.  Descriptors from first_other on are closed. */
 void sandbox_drop(unsigned first_other);
-/* What is open, but for 0 to 2, for kept and for what waits for events, becomes a copy of 0.  Its
- * number stays taken: a library that closes what it believes to be its own closes nothing else. */
+/* Every open descriptor except 0 to 2, the kept ones and those that wait for events becomes a copy
+ * of 0.  Its number stays taken: a library that closes a descriptor twice closes nothing else. */
 void sandbox_keep(const int *kept, unsigned n);
 /* From now on it reads and writes what is open, and has no other system call: no new files, sockets
  * or processes, no code.  Those fail with EPERM.  may_open: but that it reads files that everybody

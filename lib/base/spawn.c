@@ -57,7 +57,7 @@ int program_start(pid_t *pid, const char *path, const int *fds, unsigned n)
 	int copies[FDS_MAX] = {0}, ret = n > FDS_MAX ? -EINVAL : 0;
 	unsigned made;
 
-	/* none of them is one that the child gets */
+	/* numbers beyond those that the child gets */
 	for (made = 0; !ret && made < n; made++) {
 		copies[made] = fcntl(fds[made], F_DUPFD_CLOEXEC, SPARE_FDS);
 		if (copies[made] < 0) {

@@ -10,7 +10,7 @@
 /* Where name is: beside this program, or where such are installed.  g_free. */
 char *program_find(const char *name);
 /*
- * Starts path without arguments and with an empty environment but for KRB5_CONFIG, no signal
+ * Starts path without arguments and with only KRB5_CONFIG in its environment, no signal
  * blocked. Its descriptors are /dev/null as 0 and 1, this program's 2, and copies of the n (at most
  * 4) fds as PROGRAM_FIRST_FD and following ones.  0 or -errno.
  */

@@ -8,20 +8,20 @@
  * What the calling thread does from now on is background work, or is not; threads and processes
  * that it starts are like it at first.
  *
- * Background work runs under SCHED_BATCH (sched(7)): when it is woken it does not interrupt whoever
- * runs, so that one switch is made for many replies, and demand and the file servers go first.
- * Measured where the old server shares the processors: a migration from SMB takes a quarter less
- * CPU.  Its slice is the shortest, 0.1 ms instead of about 3, from Linux 6.12 on: who comes while
- * it has the processor waits for the slice to end.  Whatever other policy an administrator gave the
- * process stays as it is.
+ * Background work runs under SCHED_BATCH (sched(7)): when it is woken it does not interrupt the
+ * running thread, so that one switch is made for many replies, and demand and the file servers go
+ * first. Measured where the old server shares the processors: a migration from SMB takes a quarter
+ * less CPU.  Its slice is the shortest, 0.1 ms instead of about 3, from Linux 6.12 on: who comes
+ * while it has the processor waits for the slice to end.  Whatever other policy an administrator
+ * gave the process stays as it is.
  */
 void thread_background(bool background);
 
 /*
- * Likewise: nobody waits for this work.  Its slice is as short, and it has a ninth of the weight,
+ * The same for work that nobody waits for.  Its slice is as short; it has a ninth of the weight,
  * and the I/O priority that goes with it, where thread_prepare() could see to it.  No less, and not
- * SCHED_IDLE: who has a lock, or writes to a file that a client is to change next, must come to its
- * end within tens of milliseconds on a machine that is busy with other things, too.
+ * SCHED_IDLE: a thread that has a lock, or writes to a file that a client changes next, must finish
+ * within tens of milliseconds, also on a busy machine.
  */
 void thread_unhurried(bool unhurried);
 

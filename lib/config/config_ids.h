@@ -12,7 +12,7 @@ gboolean config_parse_sids(void *field, const struct config_place *at, GError **
 gboolean config_parse_sid_ids(void *field, const struct config_place *at, GError **error);
 gboolean config_parse_default_owner(void *field, const struct config_place *at, GError **error);
 
-/* Of this host: whose is what is that one's there.  OWNER_NONE, who is nobody here, is
+/* The id of this host for an id of the old server.  For OWNER_NONE (unknown here) it is
  * default-owner's. */
 uint32_t config_owner(const struct volume_config *config, bool group, uint32_t id);
 

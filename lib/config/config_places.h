@@ -15,7 +15,7 @@ gboolean config_parse_journal(void *field, const struct config_place *at, GError
 gboolean config_parse_kept_file(void *field, const struct config_place *at, GError **error);
 /* Words with blanks or commas between them. */
 gboolean config_parse_names(void *field, const struct config_place *at, GError **error);
-/* Likewise; the word `none` alone is none of them. */
+/* The same; the word `none` alone means an empty list. */
 gboolean config_parse_names_or_none(void *field, const struct config_place *at, GError **error);
 /* Such words that are directories of the old server: absolute, and written as clients mount them.
  */

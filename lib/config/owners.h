@@ -21,7 +21,7 @@ void owners_free(struct owners *owners);
 
 /* NULL maps nothing. */
 uint32_t owners_map(const struct owners *owners, uint32_t id);
-/* Likewise, of an object's owner or group: OWNER_NONE, which nothing can belong to, is
+/* The same for an object's owner or group: OWNER_NONE, which nothing can belong to, becomes
  * OWNER_NOBODY. */
 uint32_t owners_own(const struct owners *owners, uint32_t id);
 /* The old id that becomes id.  FALSE, and *old is id: none does, and id there becomes another. */

@@ -28,7 +28,7 @@ struct nfs_config {
 struct backend_config {
 	const char *url; /* nfs://host[:port]/path, smb://user@host/share, file:///path */
 	const struct smb_config *smb; /* NULL: not configured */
-	const struct nfs_config *nfs; /* likewise */
+	const struct nfs_config *nfs; /* NULL: not configured */
 	unsigned connections;	      /* background connections, 1..16 */
 	unsigned demand_connections;  /* 1..8 */
 	unsigned window;	      /* requests in flight per connection, 0: by round-trip time */

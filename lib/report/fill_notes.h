@@ -5,8 +5,8 @@
  * ctime nobody has changed its bytes since, and before that no client had: who asks what was
  * changed while nobody watched need not read it.
  *
- * It says only what is so, or nothing.  A note that is lost, after a power cut say, costs whoever
- * asks a look at both files.  One that is there before the record's end is durable is of a ctime
+ * It says only what is so, or nothing.  A note that is lost, in a power cut for example, costs
+ * one comparison of both files.  One that is there before the record's end is durable is of a ctime
  * that the inode does not have after the power cut.
  *
  * What cannot be told: a client that changes bytes and sets their time back in the tick of the

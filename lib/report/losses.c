@@ -10,7 +10,7 @@
 #define KNOWN_MAX 300000 /* about 10 MB */
 
 struct report {
-	GMutex lock;	   /* a leaf but for the file system */
+	GMutex lock;	   /* a leaf: only calls of the file system below it */
 	int fd;		   /* the file, or -1 */
 	int dir_fd;	   /* not owned; -1: there is no volume */
 	GHashTable *known; /* hashes of lines */

@@ -25,7 +25,7 @@
 
 enum report_kind {
 	REPORT_ACL,    /* an ACL that the new file system, or the owner map, does not take */
-	REPORT_XATTR,  /* likewise an extended attribute */
+	REPORT_XATTR,  /* an extended attribute that has no place here */
 	REPORT_SOURCE, /* what the old server has and cannot hand over */
 	REPORT_OWNER,  /* an owner or group that is not a usable id, or not its own */
 	REPORT_MODE,   /* the mode is not the one that was listed */

@@ -27,7 +27,7 @@
 enum proof_status {
 	PROOF_SAME,	   /* content, and all that is carried over */
 	PROOF_NOT_SAMPLED, /* name, type, size and mtime are the same; the rest was not read */
-	PROOF_LOST,	   /* the same but for what cannot be carried over (the fidelity report) */
+	PROOF_LOST,	   /* equal apart from what cannot be carried over (the fidelity report) */
 	PROOF_CHANGED,	   /* clients changed it since the switch; what follows is the new side's */
 	PROOF_MADE,	   /* clients made it, or gave it this name: the old server has none */
 	PROOF_REMOVED,	   /* clients removed or renamed it; what follows is the old server's */
@@ -63,8 +63,9 @@ void proof_entry_format(GString *out, const struct proof_entry *entry);
 
 /*
  * The line (len bytes, without the newline), which may come from anywhere.  FALSE, entry empty: it
- * is none of these: another keyword, one twice or missing, a path that leads out of the root, a
- * name that is not escaped as above ...  So what is parsed and formatted again is the same line.
+ * is not such a line: an unknown keyword, one twice or missing, a path that leads out of the root,
+ * a name that is not escaped as above.  So a line that is parsed and formatted again stays the
+ * same.
  */
 bool proof_entry_parse(const char *line, size_t len, struct proof_entry *entry);
 
