@@ -5,7 +5,7 @@
  * A volume is one directory tree bound to an old server.  Unfinished objects carry a stub record;
  * a door looks at an object's state, asks the retriever to make what is missing present, and
  * brackets the changes that clients make to unfinished objects.  docs/architecture.md has the
- * words, and the rules I1 to I12.
+ * words, and the rules I1 to I13.
  *
  * Units: offsets and lengths in bytes, times in nanoseconds since the epoch unless a struct
  * timespec. Errors: functions return 0 or -errno out of the set below.  Nothing here prints,

@@ -13,8 +13,13 @@ import unittest
 
 from tools import SOURCE, run
 
-DOCUMENTS = [SOURCE / "README.md", SOURCE / "CONTRIBUTING.md", SOURCE / "SECURITY.md",
-             *sorted((SOURCE / "docs").glob("*.md"))]
+# For developers, and how many words each may have.
+PAPERS = {"docs/architecture.md": 1500, "CONTRIBUTING.md": 900, "fsal_migrate/README.md": 1200,
+          "vfs_migrate/README.md": 1200, "tests/README.md": 1200, "tests/oracle/README.md": 1200,
+          **{str(path.relative_to(SOURCE)): 1200 for path in (SOURCE / "docs/design").glob("*.md")}}
+DOCUMENTS = [SOURCE / "README.md", SOURCE / "SECURITY.md",
+             *sorted({*(SOURCE / "docs").glob("*.md"), *(SOURCE / name for name in PAPERS)})]
+THEIRS = {"fsal_api.h", "source3/include/vfs.h"}        # the hosts' files
 CHAPTERS = ["plan", "try", "switch", "watch", "finish", "trouble", "reference"]
 
 
@@ -94,6 +99,39 @@ class Guide(unittest.TestCase):
             for label in re.findall(r'label="([^"]*)"', source.read_text()):
                 for line in label.split(r"\n"):
                     self.assertIn(f">{line}</text>", drawn)
+
+
+def words(text):
+    """Without where links lead, and what has no letter or digit."""
+    return re.findall(r"\S*\w\S*", re.sub(r"\]\([^)]*\)", "]", text))
+
+
+class Papers(unittest.TestCase):
+    def test_length(self):
+        for name, most in PAPERS.items():
+            with self.subTest(paper=name):
+                self.assertLessEqual(len(words((SOURCE / name).read_text())), most)
+        self.assertGreater(len(PAPERS), 15)
+
+    def test_files(self):
+        """Each file that is named is there: by its path, or somewhere where the name stands alone."""
+        files = {path.name for folder in SOURCE.iterdir() if not re.match(r"\.|build", folder.name)
+                 for path in folder.rglob("*.*")}
+        found = 0
+        for name in PAPERS:
+            text = re.sub(r"\]\([^)]*\)", "]", (SOURCE / name).read_text())
+            for file in re.findall(r"(?<![\w/.<>*-])[\w/.-]+\.(?:c|h|py|pml|md|cmake)\b(?![<>*])", text):
+                with self.subTest(paper=name, file=file):
+                    self.assertTrue(file in files or (SOURCE / file).exists() or
+                                    ((SOURCE / name).parent / file).exists() or file in THEIRS)
+                found += 1
+        self.assertGreater(found, 200)
+
+    def test_design(self):
+        """The architecture leads to each page."""
+        text = (SOURCE / "docs/architecture.md").read_text()
+        for page in (SOURCE / "docs/design").glob("*.md"):
+            self.assertTrue(f"](design/{page.name})" in text, page)
 
 
 class Plots(unittest.TestCase):

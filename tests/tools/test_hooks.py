@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Each operation of the hosts' interfaces is one of ours, or docs/architecture.md says why not.
+"""Each operation of the hosts' interfaces is one of ours, or the module's README.md says why not.
 
     test_hooks.py BUILD        compares with the releases that BUILD is made for
 """
@@ -10,11 +10,10 @@ import re
 import sys
 
 TREE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-# Module, its part of docs/architecture.md, the header, its structures, how we set their members.
+# Module, the header, its structures, how we set their members.
 DOORS = (
-    ('fsal_migrate', 'The door for NFS', 'fsal_api.h', ('fsal_obj_ops', 'export_ops'),
-     r'ops(?:->|\.)(\w+) = '),
-    ('vfs_migrate', 'The door for SMB', 'vfs.h', ('vfs_fn_pointers',), r'fns(?:->|\.)(\w+)_fn = '),
+    ('fsal_migrate', 'fsal_api.h', ('fsal_obj_ops', 'export_ops'), r'ops(?:->|\.)(\w+) = '),
+    ('vfs_migrate', 'vfs.h', ('vfs_fn_pointers',), r'fns(?:->|\.)(\w+)_fn = '),
 )
 
 
@@ -40,9 +39,9 @@ def members(text, structure):
     return set(re.findall(r'\(\*\s*(\w+?)(?:_fn)?\)\s*\(', re.sub(r'/\*.*?\*/', '', body, flags=re.S)))
 
 
-def excused(part):
-    """What the table `Not hooked` of that part names; a_send/recv is two."""
-    text = re.search(r'^## %s.*?(?=^## )' % part, read(TREE + '/docs/architecture.md'), re.M | re.S)[0]
+def excused(module):
+    """What the table `Not hooked` of its README.md names; a_send/recv is two."""
+    text = read(f'{TREE}/{module}/README.md')
     names = set()
     for row in re.findall(r'^\| ([a-z_0-9/, ]+) \|', text[text.index('Not hooked:'):], re.M):
         for name in row.split(', '):
@@ -53,7 +52,7 @@ def excused(part):
 
 def main(build):
     bad = 0
-    for module, part, header, structures, setting in DOORS:
+    for module, header, structures, setting in DOORS:
         sources, folders = compiled(build, module)
         if not sources:
             print(f'{module}: not in this build, not compared')
@@ -62,11 +61,11 @@ def main(build):
                     if os.path.exists(f'{folder}/{header}') and
                     f'struct {structures[0]} {{' in read(f'{folder}/{header}'))
         ours = {name for source in sources for name in re.findall(setting, read(source))}
-        there, named = set().union(*(members(text, s) for s in structures)), excused(part)
+        there, named = set().union(*(members(text, s) for s in structures)), excused(module)
         for name in sorted(there - ours - named):
-            print(f'{module}: {name} goes by: hook it, or say why not in docs/architecture.md, {part}')
+            print(f'{module}: {name} goes by: hook it, or say why not in {module}/README.md')
         for name in sorted(ours & named):
-            print(f'{module}: {name} is hooked, and docs/architecture.md, {part}, says that it is not')
+            print(f'{module}: {name} is hooked, and {module}/README.md says that it is not')
         bad += len(there - ours - named) + len(ours & named)
         print(f'{module}: {len(there)} operations, {len(there & ours)} of them ours')
         if len(there) < 50:
