@@ -43,15 +43,13 @@ struct ctl {
 	const char *tool;				      /* of backup-list, cluster */
 	const char *nodes;				      /* of cluster */
 	const char *doors;				      /* likewise */
-	gboolean http;					      /* of metrics */
 	const char *textfile;				      /* of metrics */
 	gboolean apply;					      /* of quota */
-	const char *marks;				      /* of hooks; NULL: the usual file */
 	const char *target, *password_file;		      /* of check URL, discover */
 	const char *bandwidth, *requests;		      /* of check */
 	gboolean progress, anew;			      /* of check */
 	const char *smb_user, *wait;			      /* of discover */
-	const char *draft, *exports, *smb_conf, *netapp;      /* likewise */
+	const char *draft, *exports, *smb_conf;		      /* likewise */
 	const char *wave;				      /* of commands for several volumes */
 	const char *volume; /* the one, or that whose turn it is; NULL: none was named */
 	char **volumes;	    /* all that were chosen; NULL-terminated */
@@ -152,8 +150,6 @@ enum ctl_exit ctl_rollback(const struct ctl *ctl);
 enum ctl_exit ctl_backup_list(const struct ctl *ctl);
 enum ctl_exit ctl_metrics(const struct ctl *ctl);
 enum ctl_exit ctl_quota(const struct ctl *ctl);
-/* Runs the hooks that are due. */
-enum ctl_exit ctl_hooks(const struct ctl *ctl);
 enum ctl_exit ctl_cutover(const struct ctl *ctl);
 /* "volume" is "check" or "config", and the volumes are arguments. */
 enum ctl_exit ctl_cluster(const struct ctl *ctl);

@@ -9,7 +9,6 @@
 #include "ctl/discover/exports_file.h"
 #include "ctl/discover/found.h"
 #include "ctl/discover/inquiry.h"
-#include "ctl/discover/netapp.h"
 #include "ctl/discover/smb_conf.h"
 #include "lib/base/spawn.h"
 #include "lib/config/config.h"
@@ -101,13 +100,12 @@ static void print_found(const struct ctl *ctl, const struct found *found)
 static gboolean read_files(const struct ctl *ctl, struct found *found, GError **error)
 {
 	return (!ctl->exports || exports_file_read(ctl->exports, found, error)) &&
-	       (!ctl->smb_conf || smb_conf_read(ctl->smb_conf, found, error)) &&
-	       (!ctl->netapp || netapp_read(ctl->netapp, found, error));
+	       (!ctl->smb_conf || smb_conf_read(ctl->smb_conf, found, error));
 }
 
 static gboolean has_files(const struct ctl *ctl)
 {
-	return ctl->exports || ctl->smb_conf || ctl->netapp;
+	return ctl->exports || ctl->smb_conf;
 }
 
 /* Files say something even where nobody answers. */

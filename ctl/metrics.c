@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What monitoring sees: the status of volumes as metrics, named by Prometheus' conventions, in
- * OpenMetrics 1.0, or in Prometheus' text format 0.0.4, which is all that node_exporter's textfile
- * collector reads.
+ * What monitoring sees: the status of volumes as metrics, named by Prometheus' conventions, in its
+ * text format 0.0.4, which node_exporter's textfile collector reads.
  *
  * A family is there if any volume has a value for it: no retriever, or a volume that is not
  * attached, has none but quickmigrate_up and its state.
@@ -15,7 +14,6 @@
 
 #include "common/migrate.h"
 #include "ctl/ask_all.h"
-#include "ctl/http.h"
 #include "lib/config/config.h"
 
 #define PREFIX	  "quickmigrate_"
@@ -27,66 +25,58 @@ enum type { GAUGE, COUNTER, FLAG };
 /* Where a family's values stand in a status. */
 static const struct family {
 	const char *name; /* ends with the unit, if there is one */
-	const char *unit;
 	enum type type;
 	const char *group, *key;
 	const char *help;
 } families[] = {
-	{"directories_found", NULL, GAUGE, "counters", "directories-found",
-	 "Directories known so far."},
-	{"directories_whole", NULL, GAUGE, "counters", "directories-whole",
+	{"directories_found", GAUGE, "counters", "directories-found", "Directories known so far."},
+	{"directories_whole", GAUGE, "counters", "directories-whole",
 	 "Directories below which nothing is missing."},
-	{"directories_unfilled", NULL, GAUGE, "counters", "unfilled-directories",
+	{"directories_unfilled", GAUGE, "counters", "unfilled-directories",
 	 "Directories whose names are not all here."},
-	{"files_found", NULL, GAUGE, "counters", "files-found",
+	{"files_found", GAUGE, "counters", "files-found",
 	 "Files known so far, of any kind but directories."},
-	{"files_whole", NULL, GAUGE, "counters", "files-whole", "Files that are whole."},
-	{"found_bytes", "bytes", GAUGE, "counters", "bytes-found",
-	 "Sizes of the files known so far."},
-	{"whole_bytes", "bytes", GAUGE, "counters", "bytes-whole",
-	 "Sizes of the files that are whole."},
-	{"fetched_bytes", "bytes", COUNTER, "counters", "bytes-fetched",
+	{"files_whole", GAUGE, "counters", "files-whole", "Files that are whole."},
+	{"found_bytes", GAUGE, "counters", "bytes-found", "Sizes of the files known so far."},
+	{"whole_bytes", GAUGE, "counters", "bytes-whole", "Sizes of the files that are whole."},
+	{"fetched_bytes_total", COUNTER, "counters", "bytes-fetched",
 	 "Data read from the old server."},
-	{"failed_objects", NULL, GAUGE, "counters", "errors",
+	{"failed_objects", GAUGE, "counters", "errors",
 	 "Objects that failed; migratectl errors lists them."},
-	{"losses", NULL, GAUGE, "counters", "losses",
+	{"losses", GAUGE, "counters", "losses",
 	 "Things that could not be carried over; migratectl report lists them."},
-	{"names_given_up", NULL, GAUGE, "counters", "names-skipped", "Names that were given up."},
-	{"set_aside_objects", NULL, GAUGE, "counters", "aside",
-	 "Objects of a copy that are set aside."},
-	{"set_aside_bytes", "bytes", GAUGE, "counters", "aside-bytes",
+	{"names_given_up", GAUGE, "counters", "names-skipped", "Names that were given up."},
+	{"set_aside_objects", GAUGE, "counters", "aside", "Objects of a copy that are set aside."},
+	{"set_aside_bytes", GAUGE, "counters", "aside-bytes",
 	 "Space that is taken by what is set aside."},
-	{"counters_exact", NULL, FLAG, "counters", "exact",
+	{"counters_exact", FLAG, "counters", "exact",
 	 "1 if the counters know of everything; migratectl verify makes it so."},
-	{"namespace_complete", NULL, FLAG, "namespace", "complete",
+	{"namespace_complete", FLAG, "namespace", "complete",
 	 "1 if every directory is filled, so that the totals are final."},
-	{"source_away_seconds", "seconds", GAUGE, "now", "source-away-seconds",
+	{"source_away_seconds", GAUGE, "now", "source-away-seconds",
 	 "Time since the old server last answered, 0 while it does."},
-	{"remaining_seconds", "seconds", GAUGE, "rest", "seconds",
+	{"remaining_seconds", GAUGE, "rest", "seconds",
 	 "Likely time until everything is whole; missing while it cannot be told."},
-	{"remaining_least_seconds", "seconds", GAUGE, "rest", "low",
-	 "The lower end of that time's range."},
-	{"remaining_most_seconds", "seconds", GAUGE, "rest", "high",
-	 "The upper end of that time's range."},
-	{"background_paused", NULL, FLAG, "now", "paused", "1 while background work is paused."},
-	{"background_limit_bytes_per_second", NULL, GAUGE, "now", "bandwidth",
+	{"remaining_least_seconds", GAUGE, "rest", "low", "The lower end of that time's range."},
+	{"remaining_most_seconds", GAUGE, "rest", "high", "The upper end of that time's range."},
+	{"background_paused", FLAG, "now", "paused", "1 while background work is paused."},
+	{"background_limit_bytes_per_second", GAUGE, "now", "bandwidth",
 	 "Limit of background reads, 0 if there is none."},
-	{"background_limit_requests_per_second", NULL, GAUGE, "now", "requests",
+	{"background_limit_requests_per_second", GAUGE, "now", "requests",
 	 "Limit of background requests, 0 if there is none."},
-	{"background_window_requests", NULL, GAUGE, "yield", "window",
+	{"background_window_requests", GAUGE, "yield", "window",
 	 "Background requests that may be under way, by how the old server answers."},
-	{"crawlers", NULL, GAUGE, "now", "crawlers", "Crawlers that are connected."},
-	{"journal_complete", NULL, FLAG, "journal", "complete",
+	{"crawlers", GAUGE, "now", "crawlers", "Crawlers that are connected."},
+	{"journal_complete", FLAG, "journal", "complete",
 	 "1 if the journal knows of all that clients changed."},
-	{"journal_changed_objects", NULL, GAUGE, "journal", "changed-objects",
+	{"journal_changed_objects", GAUGE, "journal", "changed-objects",
 	 "Objects that clients changed since the switch."},
-	{"journal_store_bytes", "bytes", GAUGE, "journal", "store-bytes",
-	 "Space that the journal takes."},
-	{"rollback_lag_seconds", "seconds", GAUGE, "rollback", "lag-seconds",
+	{"journal_store_bytes", GAUGE, "journal", "store-bytes", "Space that the journal takes."},
+	{"rollback_lag_seconds", GAUGE, "rollback", "lag-seconds",
 	 "Time since changes were last carried back to the old server."},
-	{"rollback_conflicts", NULL, GAUGE, "rollback", "conflicts",
+	{"rollback_conflicts", GAUGE, "rollback", "conflicts",
 	 "Changes that were not carried back."},
-	{"guarded", NULL, FLAG, "guard", "guarded",
+	{"guarded", FLAG, "guard", "guarded",
 	 "1 while programs of this machine are kept from holes."},
 };
 
@@ -109,21 +99,10 @@ static void volume_clear(void *data)
 
 /* ---- the text -------------------------------------------------------------------------------- */
 
-struct page {
-	GString *text;
-	bool open; /* OpenMetrics */
-};
-
-static void begin_family(struct page *page, const char *name, const char *unit, enum type type,
-			 const char *help)
+static void begin_family(GString *text, const char *name, enum type type, const char *help)
 {
-	const char *total = type == COUNTER && !page->open ? "_total" : "";
-
-	g_string_append_printf(page->text, "# TYPE " PREFIX "%s%s %s\n", name, total,
-			       type == COUNTER ? "counter" : "gauge");
-	if (unit && page->open)
-		g_string_append_printf(page->text, "# UNIT " PREFIX "%s %s\n", name, unit);
-	g_string_append_printf(page->text, "# HELP " PREFIX "%s%s %s\n", name, total, help);
+	g_string_append_printf(text, "# TYPE " PREFIX "%s %s\n# HELP " PREFIX "%s %s\n", name,
+			       type == COUNTER ? "counter" : "gauge", name, help);
 }
 
 static void append_escaped(GString *text, const char *value)
@@ -136,16 +115,16 @@ static void append_escaped(GString *text, const char *value)
 }
 
 /* label: NULL, or one beside the volume. */
-static void append_sample(struct page *page, const char *name, const char *volume,
-			  const char *label, const char *value, double number)
+static void append_sample(GString *text, const char *name, const char *volume, const char *label,
+			  const char *value, double number)
 {
-	char text[G_ASCII_DTOSTR_BUF_SIZE];
+	char digits[G_ASCII_DTOSTR_BUF_SIZE];
 
-	g_string_append_printf(page->text, PREFIX "%s{volume=\"", name);
-	append_escaped(page->text, volume);
+	g_string_append_printf(text, PREFIX "%s{volume=\"", name);
+	append_escaped(text, volume);
 	if (label)
-		g_string_append_printf(page->text, "\",%s=\"%s", label, value);
-	g_string_append_printf(page->text, "\"} %s\n", g_ascii_dtostr(text, sizeof text, number));
+		g_string_append_printf(text, "\",%s=\"%s", label, value);
+	g_string_append_printf(text, "\"} %s\n", g_ascii_dtostr(digits, sizeof digits, number));
 }
 
 static double value_of(const struct family *family, GKeyFile *status)
@@ -155,10 +134,8 @@ static double value_of(const struct family *family, GKeyFile *status)
 	return (double)ctl_number(status, family->group, family->key);
 }
 
-static void append_family(struct page *page, const struct family *family, const GArray *volumes)
+static void append_family(GString *text, const struct family *family, const GArray *volumes)
 {
-	g_autofree char *name =
-		g_strconcat(family->name, family->type == COUNTER ? "_total" : NULL, NULL);
 	bool begun = false;
 
 	for (guint i = 0; i < volumes->len; i++) {
@@ -168,25 +145,25 @@ static void append_family(struct page *page, const struct family *family, const 
 		    !g_key_file_has_key(volume->status, family->group, family->key, NULL))
 			continue;
 		if (!begun)
-			begin_family(page, family->name, family->unit, family->type, family->help);
+			begin_family(text, family->name, family->type, family->help);
 		begun = true;
-		append_sample(page, name, volume->name, NULL, NULL,
+		append_sample(text, family->name, volume->name, NULL, NULL,
 			      value_of(family, volume->status));
 	}
 }
 
-static void append_up(struct page *page, const GArray *volumes)
+static void append_up(GString *text, const GArray *volumes)
 {
-	begin_family(page, "up", NULL, FLAG, "1 if the volume's retriever answers.");
+	begin_family(text, "up", FLAG, "1 if the volume's retriever answers.");
 	for (guint i = 0; i < volumes->len; i++) {
 		const struct volume *volume = &g_array_index(volumes, struct volume, i);
 
-		append_sample(page, "up", volume->name, NULL, NULL, volume->status != NULL);
+		append_sample(text, "up", volume->name, NULL, NULL, volume->status != NULL);
 	}
 }
 
 /* The two files are the resource agent's (packaging/ocf/migrate). */
-static void append_standby(struct page *page, const GArray *volumes)
+static void append_standby(GString *text, const GArray *volumes)
 {
 	bool begun = false;
 
@@ -198,17 +175,17 @@ static void append_standby(struct page *page, const GArray *volumes)
 		if (!g_file_test(managed, G_FILE_TEST_EXISTS))
 			continue;
 		if (!begun)
-			begin_family(page, "standby", NULL, FLAG,
+			begin_family(text, "standby", FLAG,
 				     "1 if a cluster runs the volume, and not on this node.");
 		begun = true;
-		append_sample(page, "standby", name, NULL, NULL,
+		append_sample(text, "standby", name, NULL, NULL,
 			      !g_file_test(here, G_FILE_TEST_EXISTS));
 	}
 }
 
-static void append_states(struct page *page, const GArray *volumes)
+static void append_states(GString *text, const GArray *volumes)
 {
-	begin_family(page, "state", NULL, GAUGE,
+	begin_family(text, "state", GAUGE,
 		     "1 for the state that the volume is in; see status in migratectl(8).");
 	for (guint i = 0; i < volumes->len; i++) {
 		const struct volume *volume = &g_array_index(volumes, struct volume, i);
@@ -216,40 +193,38 @@ static void append_states(struct page *page, const GArray *volumes)
 			volume->status ? ctl_text(volume->status, "volume", "state") : NULL;
 
 		for (guint k = 0; state && k < G_N_ELEMENTS(states); k++)
-			append_sample(page, "state", volume->name, "state", states[k],
+			append_sample(text, "state", volume->name, "state", states[k],
 				      !strcmp(state, states[k]));
 	}
 }
 
-static void append_waiting(struct page *page, const GArray *volumes)
+static void append_waiting(GString *text, const GArray *volumes)
 {
 	static const char *const keys[] = {"demand-waiting", "background-waiting"};
 	static const char *const classes[] = {"demand", "background"};
 
-	begin_family(page, "waiting_requests", NULL, GAUGE,
+	begin_family(text, "waiting_requests", GAUGE,
 		     "Requests without an answer: of clients, and of the background.");
 	for (guint i = 0; i < volumes->len; i++) {
 		const struct volume *volume = &g_array_index(volumes, struct volume, i);
 
 		for (guint k = 0; volume->status && k < G_N_ELEMENTS(keys); k++)
-			append_sample(page, "waiting_requests", volume->name, "class", classes[k],
+			append_sample(text, "waiting_requests", volume->name, "class", classes[k],
 				      (double)ctl_number(volume->status, "now", keys[k]));
 	}
 }
 
-static char *text_of(const GArray *volumes, bool open)
+static char *text_of(const GArray *volumes)
 {
-	struct page page = {g_string_new(NULL), open};
+	GString *text = g_string_new(NULL);
 
-	append_up(&page, volumes);
-	append_standby(&page, volumes);
-	append_states(&page, volumes);
+	append_up(text, volumes);
+	append_standby(text, volumes);
+	append_states(text, volumes);
 	for (guint i = 0; i < G_N_ELEMENTS(families); i++)
-		append_family(&page, &families[i], volumes);
-	append_waiting(&page, volumes);
-	if (open)
-		g_string_append(page.text, "# EOF\n");
-	return g_string_free(page.text, FALSE);
+		append_family(text, &families[i], volumes);
+	append_waiting(text, volumes);
+	return g_string_free(text, FALSE);
 }
 
 /* ---- asking ---------------------------------------------------------------------------------- */
@@ -265,7 +240,7 @@ static void add_neighbours(const struct ctl *ctl, const char *name, GKeyFile *st
 	ctl_rollback_status(&one, name, status);
 }
 
-static char *make_text(const struct ctl *ctl, bool open)
+static char *make_text(const struct ctl *ctl)
 {
 	g_autoptr(GError) error = NULL;
 	g_auto(GStrv) names = config_volumes(ctl->config_file, &error);
@@ -299,16 +274,13 @@ static char *make_text(const struct ctl *ctl, bool open)
 	ask_all_free(crowd);
 	if (refused)
 		ctl_complain("metrics: only root may talk to the retrievers; " CTL_WHO_MAY);
-	return refused ? NULL : text_of(volumes, open);
+	return refused ? NULL : text_of(volumes);
 }
 
 enum ctl_exit ctl_metrics(const struct ctl *ctl)
 {
-	g_autofree char *text = NULL;
+	g_autofree char *text = make_text(ctl);
 
-	if (ctl->http)
-		return ctl_http_answer(ctl, make_text);
-	text = make_text(ctl, !ctl->textfile);
 	if (!text)
 		return CTL_USAGE;
 	if (!ctl->textfile) {

@@ -99,20 +99,6 @@ static gboolean parse_wave(void *field, const struct config_place *at, GError **
 	return parse_text(field, at, error);
 }
 
-/* Only migratectl runs it, which takes it as it is written (config_names()). */
-static gboolean check_command(void *field, const struct config_place *at, GError **error)
-{
-	g_autoptr(GError) mistake = NULL;
-	g_auto(GStrv) argv = NULL;
-
-	(void)field;
-	if (!g_shell_parse_argv(at->value, NULL, &argv, &mistake))
-		return config_wrong(error, at, "%s; quote it as in a shell", mistake->message);
-	if (argv[0][0] != '/')
-		return config_wrong(error, at, "no absolute path of a program; name it from / on");
-	return TRUE;
-}
-
 static gboolean parse_owners(void *field, const struct config_place *at, GError **error)
 {
 	g_autoptr(GError) inner = NULL;
@@ -169,9 +155,6 @@ static const struct key {
 	{"root", parse_root, FIELD(root), .use = FOR_NONE},
 	{"source", parse_source, FIELD(source), .use = FOR_NONE},
 	{"wave", parse_wave, FIELD(wave)},
-	{"on-whole", check_command},
-	{"on-error", check_command},
-	{"on-away", check_command},
 	{"connections", FIELD(connections), .min = 1, .max = 16, .fallback = 2},
 	{"demand-connections", FIELD(demand_connections), .min = 1, .max = 8, .fallback = 2},
 	{"window", FIELD(window), .max = 1024},
@@ -467,16 +450,12 @@ static void free_name(gpointer data)
 
 	g_free(name->name);
 	g_free(name->wave);
-	for (int i = 0; i < HOOKS; i++)
-		g_free(name->hooks[i]);
 	g_free(name->socket);
 	g_free(name);
 }
 
 GPtrArray *config_names(const char *file, GError **error)
 {
-	static const char *const hooks[] = {
-		[HOOK_WHOLE] = "on-whole", [HOOK_ERROR] = "on-error", [HOOK_AWAY] = "on-away"};
 	g_autoptr(GKeyFile) parsed = parse_file(file, error);
 	g_auto(GStrv) groups = parsed ? g_key_file_get_groups(parsed, NULL) : NULL;
 	GPtrArray *names = parsed ? g_ptr_array_new_with_free_func(free_name) : NULL;
@@ -491,10 +470,6 @@ GPtrArray *config_names(const char *file, GError **error)
 		name->name = g_strdup(group + strlen(CONFIG_VOLUME));
 		name->socket = config_file_value(parsed, group, "socket");
 		name->wave = value_for(parsed, &place, find_key("wave"));
-		for (int k = 0; k < HOOKS; k++) {
-			place = group;
-			name->hooks[k] = value_for(parsed, &place, find_key(hooks[k]));
-		}
 		if (!name->socket)
 			name->socket = g_strdup_printf(SOCKET_OF, name->name);
 		g_ptr_array_add(names, name);

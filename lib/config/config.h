@@ -27,14 +27,10 @@ struct volume_config *config_load_unmounted(const char *file, const char *volume
 /* The names of all volumes in the file, a NULL-terminated vector. */
 char **config_volumes(const char *file, GError **error);
 
-/* on-whole, on-error, on-away: a command with its arguments, quoted as a shell's. */
-enum hook { HOOK_WHOLE, HOOK_ERROR, HOOK_AWAY, HOOKS };
-
 /* How a volume is found, and what is asked of many at once. */
 struct volume_name {
 	char *name, *socket;
-	char *wave;	    /* NULL: none */
-	char *hooks[HOOKS]; /* as they are written; NULL: none */
+	char *wave; /* NULL: none */
 };
 /* All of the file, in its order: of struct volume_name, freed with the array.  What their keys say
  * is not looked at, so that one mistake does not hide 199 volumes.  NULL with error set. */

@@ -26,7 +26,7 @@ def help_of(program, *command):
 
 def commands(text):
     """With what units alone run, which the help does not list."""
-    return ["hooks", "metrics", *re.findall(r"^  ([a-z-]+) ", text.split("Commands:")[1], re.M)]
+    return ["metrics", *re.findall(r"^  ([a-z-]+) ", text.split("Commands:")[1], re.M)]
 
 
 def options_of_help(program):
@@ -62,7 +62,7 @@ class Pages(unittest.TestCase):
         for line in re.findall(r"^ \*   ([a-z][a-z, ]*)", contract, re.M):
             taken |= set(re.findall(r"[a-z]+", line.split("  ")[0]))
         self.assertEqual(shown - {"backup-list", "changes", "check", "cluster", "commit", "cutover",
-                                  "discover", "hooks", "metrics", "quota", "rollback", "takeover"},
+                                  "discover", "metrics", "quota", "rollback", "takeover"},
                          taken - {"settings", "proof", "mend", "names"})
 
     def test_modules(self):

@@ -64,7 +64,7 @@ class Leaving(unittest.TestCase):
 
     def test_purge(self):
         kept = {"v.report", "v.report.history", "v-report.json", "v-report.json.sig", "v-manifest.mtree.zst"}
-        for name in kept | {"v.takeover", "v.check", "hooks", ".hidden"}:
+        for name in kept | {"v.takeover", "v.check", ".hidden"}:
             (self.state / name).write_text("")
         self.journal(self.state / "open.journal", "data.mdb")
         self.journal(self.state / "closed.journal", "closed")

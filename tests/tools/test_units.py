@@ -14,7 +14,7 @@ from tools import SOURCE, UNITS
 # As systemd-analyze counts; what the services must be allowed to do is most of it.
 MOST_EXPOSED = {"migrate-retriever@": 3.8, "migrate-crawler@": 2.0, "migrate-copy@": 2.0,
                 "migrate-journal@": 2.6, "migrate-guard@": 3.0, "migrate-verify@": 1.5,
-                "migrate-metrics@internal": 1.7, "migrate-textfile": 1.7, "migrate-rollback@": 3.8}
+                "migrate-textfile": 1.7, "migrate-rollback@": 3.8}
 # On a mount of their own that is read-only these could not work.
 WRITERS = ("migrate-retriever@", "migrate-crawler@", "migrate-copy@", "migrate-journal@")
 
@@ -41,15 +41,13 @@ class Units(unittest.TestCase):
         self.addCleanup(place.cleanup)
         self.dir = pathlib.Path(place.name)
         units = [*UNITS.glob("*.service"),
-                 *(unit for kind in ("service", "timer", "socket")
+                 *(unit for kind in ("service", "timer")
                    for unit in (SOURCE / "packaging/systemd").glob(f"*.{kind}"))]
-        self.assertEqual(len(units), 18)
+        self.assertEqual(len(units), 14)
         for unit in units:
             # The programs need not be installed.
             text = re.sub(r"^(Exec\w+)=\S+", r"\1=/bin/true", unit.read_text(), flags=re.M)
-            # what systemd-analyze calls the instance of a socket that accepts
-            instance = "internal" if "metrics" in unit.name else "projects"
-            (self.dir / unit.name.replace("@", f"@{instance}")).write_text(text)
+            (self.dir / unit.name.replace("@", "@projects")).write_text(text)
 
     def test_valid(self):
         result = analyze("verify", "--man=no", *sorted(map(str, self.dir.iterdir())))
@@ -112,8 +110,8 @@ class Units(unittest.TestCase):
             self.assertIsNotNone(path)
             self.assertRegex(path[1],
                              r"^/\S*/sbin/(migrate-(retriever|crawler|journal|guard)|"
-                             r"migratectl (copy|verify --content|--follow rollback|--http metrics|"
-                             r"--textfile /\S+ metrics|hooks))$")
+                             r"migratectl (copy|verify --content|--follow rollback|"
+                             r"--textfile /\S+ metrics))$")
 
     def test_enabled(self):
         """Whatever we say is to be enabled is started at the next boot."""
@@ -125,12 +123,11 @@ class Units(unittest.TestCase):
         self.assertIn("migrate-crawler@projects.timer", units)
         there = self.dir / "lib/systemd/system"
         there.mkdir(parents=True)
-        for unit in [*UNITS.glob("*.service"), *(SOURCE / "packaging/systemd").glob("*.timer"),
-                     *(SOURCE / "packaging/systemd").glob("*.socket")]:
+        for unit in [*UNITS.glob("*.service"), *(SOURCE / "packaging/systemd").glob("*.timer")]:
             shutil.copy(unit, there)
         for unit in units:
             with self.subTest(unit=unit):
-                name = unit if re.search(r"\.(timer|socket)$", unit) else unit + ".service"
+                name = unit if unit.endswith(".timer") else unit + ".service"
                 result = subprocess.run(["systemctl", f"--root={self.dir}", "enable", name],
                                         capture_output=True, text=True, timeout=60, check=False)
                 self.assertEqual(result.returncode, 0, result.stderr)

@@ -175,8 +175,6 @@ END_TEST
 
 START_TEST(wrong_values)
 {
-	refused(MINIMAL "on-whole = mail root", "on-whole = mail root", "from / on");
-	refused(MINIMAL "on-away = /bin/x 'y", "[volume v] on-away", "quote it");
 	refused(MINIMAL "connections = 17", "[volume v] connections = 17", "from 1 to 16");
 	refused(MINIMAL "connections = two", "connections = two", "default 2");
 	refused(MINIMAL "connections = 4 # many", "connections = 4 # many", "from 1 to 16");
@@ -292,8 +290,8 @@ START_TEST(volumes)
 	ck_assert_str_eq(names[0], "b");
 	ck_assert_str_eq(names[1], "a");
 
-	put("[defaults]\nwave = 1\non-away=/a b\n[volume b]\nwindow = wrong\n"
-	    "[volume a]\nwave=2\nsocket = /s\non-whole = /w\non-away = /c\n");
+	put("[defaults]\nwave = 1\n[volume b]\nwindow = wrong\n"
+	    "[volume a]\nwave=2\nsocket = /s\n");
 	g_autoptr(GPtrArray) list = config_names(file, NULL);
 	ck_assert_ptr_nonnull(list);
 	ck_assert_uint_eq(list->len, 2);
@@ -303,11 +301,6 @@ START_TEST(volumes)
 	ck_assert_str_eq(b->socket, "/run/quickmigrate/b.sock");
 	ck_assert_str_eq(a->wave, "2");
 	ck_assert_str_eq(a->socket, "/s");
-	ck_assert_ptr_null(b->hooks[HOOK_WHOLE]);
-	ck_assert_str_eq(b->hooks[HOOK_AWAY], "/a b");
-	ck_assert_str_eq(a->hooks[HOOK_WHOLE], "/w");
-	ck_assert_str_eq(a->hooks[HOOK_AWAY], "/c");
-	ck_assert_ptr_null(a->hooks[HOOK_ERROR]);
 
 	put("nonsense");
 	g_autoptr(GError) error = NULL;
