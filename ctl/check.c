@@ -12,6 +12,7 @@
 
 #include "ctl/check/show.h"
 #include "ctl/check/survey_run.h"
+#include "ctl/report/page.h"
 #include "ctl/report/parts.h"
 #include "lib/base/advice.h"
 #include "lib/config/config.h"
@@ -176,13 +177,16 @@ static bool keep_part(int dir_fd, const char *name, const char *suffix, char *te
 
 static bool keep_parts(const char *output, const char *name, const struct survey *survey)
 {
+	g_autofree char *json = show_json(survey), *verdict = survey_verdict_text(survey);
+	g_autofree char *title = g_strdup_printf("Check of %s", survey->name);
 	int dir_fd = open(output, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	bool good = dir_fd >= 0;
 
 	if (!good)
 		return ctl_complain("check: %s: %s", output, g_strerror(errno));
-	good = keep_part(dir_fd, name, "-check.json", show_json(survey)) &&
-	       keep_part(dir_fd, name, "-check.html", show_page(survey));
+	good = keep_part(dir_fd, name, "-check.json", g_strdup(json)) &&
+	       keep_part(dir_fd, name, "-check.html",
+			 page_of_json(title, survey_verdict(survey) == SURVEY_GO, verdict, json));
 	close(dir_fd);
 	return good;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A survey for people, for machines, and as a page. */
+/* A survey for people and for machines. */
 #ifndef CTL_CHECK_SHOW_H
 #define CTL_CHECK_SHOW_H
 
@@ -14,7 +14,5 @@
 bool show_text(FILE *out, const struct survey *survey);
 /* A formatted object, the keys of which are in migratectl(8).  g_free. */
 char *show_json(const struct survey *survey);
-/* A page of HTML that needs nothing else.  g_free. */
-char *show_page(const struct survey *survey);
 
 #endif

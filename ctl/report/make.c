@@ -103,6 +103,16 @@ static gboolean write_text(struct making *m, const char *name, const char *text)
 	return ok || failed_report(m, name);
 }
 
+/* Of what the JSON will have, but for the page itself. */
+static gboolean write_page(struct making *m, const char *name)
+{
+	g_autofree char *json = final_json(m->final), *verdict = final_verdict(m->final);
+	g_autofree char *title = g_strdup_printf("Migration of %s", m->final->volume);
+	g_autofree char *page = page_of_json(title, final_is_complete(m->final), verdict, json);
+
+	return write_text(m, name, page);
+}
+
 /* The signature of the new JSON, beside its place; without a key there is none. */
 static gboolean sign(struct making *m, const char *json, const char *name, const char *key)
 {
@@ -124,15 +134,15 @@ enum { MANIFEST, TEXT, PAGE, JSON, SIGNATURE, FILES };
 static gboolean write_files(struct making *m, char *const *names, struct proof_sorter *sorter,
 			    const char *key)
 {
-	g_autofree char *page = NULL, *json = NULL;
+	g_autofree char *json = NULL;
 
 	if (!write_manifest(m, names[MANIFEST], sorter))
 		return FALSE;
 	if (!final_lists_whole(m->final))
 		return failed_report(m, "the lists");
-	page = final_page(m->final);
-	if (!write_text(m, names[TEXT], NULL) || !write_text(m, names[PAGE], page) ||
-	    !add_part(m, names[TEXT]) || !add_part(m, names[PAGE]) || !add_part(m, names[MANIFEST]))
+	if (!write_text(m, names[TEXT], NULL) || !add_part(m, names[TEXT]) ||
+	    !add_part(m, names[MANIFEST]) || !write_page(m, names[PAGE]) ||
+	    !add_part(m, names[PAGE]))
 		return FALSE;
 	json = final_json(m->final);
 	return write_text(m, names[JSON], json) && sign(m, names[JSON], names[SIGNATURE], key);

@@ -1,99 +1,261 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "ctl/report/page.h"
 
-#include "ctl/report/chart.h"
-#include "ctl/report/html.h"
+#include <json-glib/json-glib.h>
+#include <string.h>
 
-static void add_head_page(GString *html, const struct final *final)
+#include "ctl/report/final.h"
+
+#define WIDTH  800 /* of a chart */
+#define HEIGHT 200
+#define BARS   30 /* rows; longer tables have none */
+
+static const char head[] =
+	"<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+	"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+	"style-src 'unsafe-inline'\">\n"
+	"<meta name=\"viewport\" content=\"width=device-width\">\n<style>\n"
+	"body{font:16px/1.5 sans-serif;max-width:60em;margin:2em auto;padding:0 1em;color:#222}\n"
+	"h1{font-size:1.5em}h2{font-size:1.15em;margin-top:2em}h3{font-size:1em}\n"
+	".good,.bad{padding:.7em 1em;border-left:.4em solid #2a7d3f;background:#eef7f0}\n"
+	".bad{border-color:#b3261e;background:#fbeceb}\n"
+	"table{border-collapse:collapse}td,th{text-align:left;padding:.2em 1.2em .2em 0;"
+	"vertical-align:top;overflow-wrap:anywhere}\n"
+	".n{text-align:right;font-variant-numeric:tabular-nums}tr+tr{border-top:1px solid #ddd}\n"
+	"svg{width:100%;background:#f6f6f6}polyline{fill:none;stroke:#2a7d3f;stroke-width:2}\n"
+	".found{stroke:#999;stroke-dasharray:5 4}\n</style>\n";
+
+static void add_members(GString *html, JsonObject *object, unsigned level);
+
+static void page_add(GString *html, const char *format, ...) G_GNUC_PRINTF(2, 3);
+
+static void page_add(GString *html, const char *format, ...)
 {
-	g_autofree char *verdict = final_verdict(final), *made = final_time(final->made);
-	g_autofree char *contents = final_contents(final);
+	g_autofree char *text = NULL;
+	va_list args;
 
-	html_begin(html, "Migration of ", final->volume);
-	html_add(html, "<p class=\"%s\">%s.</p>\n<p>%s.</p>\n<table>\n",
-		 final_is_complete(final) ? "good" : "bad", verdict, contents);
-	html_fact(html, "Old server", final->source);
-	html_fact(html, "New server", final->server);
-	html_fact(html, "Root", final->root);
-	html_fact(html, "State", final->state);
-	html_fact(html, "Made", made);
-	html_fact(html, "By", final->version);
+	va_start(args, format);
+	text = g_markup_vprintf_escaped(format, args);
+	va_end(args);
+	g_string_append(html, text);
+}
+
+/* A key as words.  g_free. */
+static char *key_words(const char *key)
+{
+	return g_strdelimit(g_strdup(key), "_", ' ');
+}
+
+static void add_heading(GString *html, unsigned level, const char *key)
+{
+	g_autofree char *words = key_words(key);
+
+	page_add(html, "<h%u>%s</h%u>\n", level, words, level);
+}
+
+/* ---- tables ---------------------------------------------------------------------------------- */
+
+/* g_free. */
+static char *scalar_text(const char *key, JsonNode *node)
+{
+	const GType type = json_node_get_value_type(node);
+	char number[G_ASCII_DTOSTR_BUF_SIZE];
+
+	if (type == G_TYPE_STRING)
+		return final_printable(json_node_get_string(node));
+	if (type == G_TYPE_BOOLEAN)
+		return g_strdup(json_node_get_boolean(node) ? "yes" : "no");
+	if (type == G_TYPE_DOUBLE)
+		return g_strdup(g_ascii_formatd(number, sizeof(number), "%.6g",
+						json_node_get_double(node)));
+	if (type != G_TYPE_INT64)
+		return g_strdup("not known");
+	const gint64 value = json_node_get_int(node);
+	if (value < 1024 || !strstr(key, "bytes"))
+		return g_strdup_printf("%" G_GINT64_FORMAT, value);
+	g_autofree char *size = g_format_size_full((guint64)value, G_FORMAT_SIZE_IEC_UNITS);
+	return g_strdup_printf("%" G_GINT64_FORMAT " (%s)", value, size);
+}
+
+/* most: the largest of the column, of which the cell shows its part; 0: it shows none. */
+static void add_cell(GString *html, const char *key, JsonNode *node, gint64 most)
+{
+	g_autofree char *text = node ? scalar_text(key, node) : NULL;
+	const bool number = node && json_node_get_value_type(node) == G_TYPE_INT64;
+
+	page_add(html, number ? "<td class=\"n\">%s" : "<td>%s", text ? text : "");
+	if (number && most > 0)
+		page_add(html,
+			 " <meter max=\"%" G_GINT64_FORMAT "\" value=\"%" G_GINT64_FORMAT
+			 "\"></meter>",
+			 most, json_node_get_int(node));
+	g_string_append(html, "</td>");
+}
+
+static gint64 largest_of(JsonArray *array, const char *key)
+{
+	gint64 most = 0;
+
+	for (guint i = 0; i < json_array_get_length(array); i++)
+		most = MAX(most, json_object_get_int_member_with_default(
+					 json_array_get_object_element(array, i), key, 0));
+	return most;
+}
+
+/* Objects as rows; the first says which columns there are. */
+static void add_rows(GString *html, JsonArray *array)
+{
+	g_autoptr(GList) keys = json_object_get_members(json_array_get_object_element(array, 0));
+	const guint n = json_array_get_length(array);
+
+	g_string_append(html, "<table>\n<tr>");
+	for (GList *key = keys; key; key = key->next) {
+		g_autofree char *words = key_words(key->data);
+
+		page_add(html, "<th>%s</th>", words);
+	}
+	g_string_append(html, "</tr>\n");
+	for (guint i = 0; i < n; i++) {
+		g_string_append(html, "<tr>");
+		for (GList *key = keys; key; key = key->next)
+			add_cell(html, key->data,
+				 json_object_get_member(json_array_get_object_element(array, i),
+							key->data),
+				 n <= BARS ? largest_of(array, key->data) : 0);
+		g_string_append(html, "</tr>\n");
+	}
 	g_string_append(html, "</table>\n");
 }
 
-static void add_objects(GString *html, const struct final *final)
-{
-	g_autofree char *sums = final_sums(final);
+/* ---- charts ---------------------------------------------------------------------------------- */
 
-	g_string_append(html, "<h2>Every object</h2>\n<table>\n");
-	for (unsigned i = 0; i < PROOF_STATUS_COUNT; i++)
-		if (i != PROOF_MADE && (final->count.status[i] || i == PROOF_SAME))
-			html_number(html, final_status_title(i), final->count.status[i]);
-	if (final->unlisted)
-		html_number(html, FINAL_UNLISTED, final->unlisted);
-	html_add(html,
-		 "<tr><th class=\"n\">%" G_GUINT64_FORMAT "</th><th>%s</th></tr>\n</table>\n"
-		 "<table>\n",
-		 final_old_objects(final), final_sum_title(final));
-	html_number(html, final_status_title(PROOF_MADE), final->count.status[PROOF_MADE]);
-	g_string_append(html, "</table>\n");
-	if (*sums)
-		html_add(html, "<p class=\"bad\">The sums do NOT add up: %s.</p>\n", sums);
+static void add_line(GString *html, JsonArray *points, guint column, gint64 most, const char *class)
+{
+	const guint n = json_array_get_length(points);
+	const gint64 begin = json_array_get_int_element(json_array_get_array_element(points, 0), 0);
+	const gint64 end =
+		json_array_get_int_element(json_array_get_array_element(points, n - 1), 0);
+
+	g_string_append_printf(html, "<polyline class=\"%s\" points=\"", class);
+	for (guint i = 0; i < n; i++) {
+		JsonArray *point = json_array_get_array_element(points, i);
+		const double x = (double)(json_array_get_int_element(point, 0) - begin) /
+				 (double)MAX(end - begin, 1);
+		const double y =
+			(double)json_array_get_int_element(point, column) / (double)MAX(most, 1);
+
+		g_string_append_printf(html, "%d,%d ", (int)(x * WIDTH), (int)(HEIGHT * (1 - y)));
+	}
+	g_string_append(html, "\"/>\n");
+}
+
+static void add_chart(GString *html, JsonArray *points, guint column, const char *what)
+{
+	const guint n = json_array_get_length(points);
+	gint64 most = 0;
+
+	for (guint i = 0; i < n; i++)
+		for (guint k = column; k < column + 2; k++)
+			most = MAX(most, json_array_get_int_element(
+						 json_array_get_array_element(points, i), k));
+	g_autofree char *begin =
+		final_time(json_array_get_int_element(json_array_get_array_element(points, 0), 0));
+	g_autofree char *end = final_time(
+		json_array_get_int_element(json_array_get_array_element(points, n - 1), 0));
+	page_add(html,
+		 "<p>%s found (dashed) and whole, %s to %s, up to %" G_GINT64_FORMAT
+		 "</p>\n<svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"%s\">\n",
+		 what, begin, end, most, WIDTH, HEIGHT, what);
+	add_line(html, points, column, most, "found");
+	add_line(html, points, column + 1, most, "whole");
+	g_string_append(html, "</svg>\n");
+}
+
+/* ---- all ------------------------------------------------------------------------------------- */
+
+static void add_array(GString *html, JsonArray *array)
+{
+	const guint n = json_array_get_length(array);
+	const JsonNodeType type =
+		n ? json_node_get_node_type(json_array_get_element(array, 0)) : JSON_NODE_NULL;
+
+	if (type == JSON_NODE_OBJECT)
+		add_rows(html, array);
+	else if (type == JSON_NODE_ARRAY) {
+		add_chart(html, array, 1, "Objects");
+		add_chart(html, array, 3, "Bytes");
+	} else if (!n)
+		g_string_append(html, "<p>none</p>\n");
+	for (guint i = 0; type == JSON_NODE_VALUE && i < n; i++) {
+		g_autofree char *text = scalar_text("", json_array_get_element(array, i));
+
+		page_add(html, "<p>%s</p>\n", text);
+	}
+}
+
+/* An object with "total", and the "first" of its lines. */
+static void add_list(GString *html, const char *key, JsonObject *object, unsigned level)
+{
+	g_autofree char *words =
+		key_words(json_object_get_string_member_with_default(object, "what", key));
+	JsonArray *first = json_object_get_array_member(object, "first");
+	const gint64 total = json_object_get_int_member(object, "total");
+
+	page_add(html, "<h%u>%s: %" G_GINT64_FORMAT "</h%u>\n", level, words, total, level);
+	if (json_array_get_length(first))
+		add_rows(html, first);
+	if (json_array_get_length(first) && total > json_array_get_length(first))
+		page_add(html, "<p>These are the first %u.</p>\n", json_array_get_length(first));
+}
+
+static void add_part(GString *html, const char *key, JsonNode *node, unsigned level)
+{
+	JsonObject *object = JSON_NODE_HOLDS_OBJECT(node) ? json_node_get_object(node) : NULL;
+
+	if (object && json_object_has_member(object, "first")) {
+		add_list(html, key, object, level);
+		return;
+	}
+	add_heading(html, level, key);
+	if (object)
+		add_members(html, object, level + 1);
 	else
-		g_string_append(html, "<p>The sums add up.</p>\n");
+		add_array(html, json_node_get_array(node));
 }
 
-static void add_list(GString *html, const struct final_list *list, const char *title)
+static void add_members(GString *html, JsonObject *object, unsigned level)
 {
-	html_add(html, "<h2>%s: %" G_GUINT64_FORMAT "</h2>\n", title, list->total);
-	if (!list->total)
-		return;
-	g_string_append(html, "<table>\n");
-	for (guint i = 0; i < list->first->len; i++) {
-		const struct final_line *line = g_ptr_array_index(list->first, i);
+	g_autoptr(GList) keys = json_object_get_members(object);
 
-		html_add(html, "<tr><td><code>%s</code></td><td>%s</td></tr>\n", line->path,
-			 line->what);
+	g_string_append(html, "<table>\n");
+	for (GList *key = keys; key; key = key->next) {
+		JsonNode *node = json_object_get_member(object, key->data);
+		g_autofree char *words = key_words(key->data);
+
+		if (JSON_NODE_HOLDS_OBJECT(node) || JSON_NODE_HOLDS_ARRAY(node))
+			continue;
+		page_add(html, "<tr><th>%s</th>", words);
+		add_cell(html, key->data, node, 0);
+		g_string_append(html, "</tr>\n");
 	}
 	g_string_append(html, "</table>\n");
-	if (list->total > list->first->len)
-		html_add(html, "<p>And %" G_GUINT64_FORMAT " more, which the text has.</p>\n",
-			 list->total - list->first->len);
-}
+	for (GList *key = keys; key; key = key->next) {
+		JsonNode *node = json_object_get_member(object, key->data);
 
-/* How many objects the comparison found to be what. */
-static void add_comparison(GString *html, const struct final *final)
-{
-	struct chart_bar bars[PROOF_STATUS_COUNT];
-
-	if (!final->comparison.any)
-		return;
-	for (unsigned i = 0; i < PROOF_STATUS_COUNT; i++) {
-		const uint64_t n = final->comparison.status[i];
-
-		bars[i] = (struct chart_bar){final_status_title(i), (double)n,
-					     g_strdup_printf("%" G_GUINT64_FORMAT, n)};
+		if (JSON_NODE_HOLDS_OBJECT(node) || JSON_NODE_HOLDS_ARRAY(node))
+			add_part(html, key->data, node, level);
 	}
-	chart_bars(html, "What verify --content has found", bars, PROOF_STATUS_COUNT);
 }
 
-char *final_page(const struct final *final)
+char *page_of_json(const char *title, bool good, const char *verdict, const char *json)
 {
-	GString *html = g_string_new(NULL);
+	g_autoptr(JsonNode) root = json_from_string(json, NULL);
+	g_autofree char *shown = final_printable(verdict);
+	GString *html = g_string_new(head);
 
-	add_head_page(html, final);
-	add_objects(html, final);
-	add_comparison(html, final);
-	g_string_append(html, "<h2>Progress: bytes found (dashed) and whole</h2>\n");
-	chart_append(html, final->history, true);
-	g_string_append(html, "<h2>Progress: objects found (dashed) and whole</h2>\n");
-	chart_append(html, final->history, false);
-	for (unsigned i = 0; i < FINAL_KINDS; i++)
-		add_list(html, &final->lists[i], final_kind_title(i));
-	html_add(html,
-		 "<h2>How to check this</h2>\n<p><code>migratectl report --check "
-		 "%s-report.json</code> verifies the signature, this page and the manifest.</p>\n"
-		 "</body></html>\n",
-		 final->volume);
+	page_add(html, "<title>%s</title></head><body>\n<h1>%s</h1>\n<p class=\"%s\">%s.</p>\n",
+		 title, title, good ? "good" : "bad", shown);
+	add_members(html, json_node_get_object(root), 2);
+	g_string_append(html, "</body></html>\n");
 	return g_string_free(html, FALSE);
 }

@@ -1,11 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What a report says in JSON, as one page of HTML for people.  It needs nothing else: no script, no
+ * link, nothing from the network.  Whatever stands in the JSON is shown as text.
+ */
 #ifndef CTL_REPORT_PAGE_H
 #define CTL_REPORT_PAGE_H
 
-#include "ctl/report/final.h"
+#include <glib.h>
+#include <stdbool.h>
 
-/* The report for people, as one page of HTML that needs nothing else: no script, no link, nothing
- * to load.  What comes from the old server stands in it as text.  g_free. */
-char *final_page(const struct final *final);
+/*
+ * json: an object.  Of its members, scalars become a table, objects and arrays parts with a heading
+ * of their own: an array of objects is a table, one of arrays (time in seconds since 1970, objects
+ * found and whole, bytes found and whole) two charts, an object with "total" and "first" a list.
+ * verdict: one line, above all; good: it is green.  g_free.
+ */
+char *page_of_json(const char *title, bool good, const char *verdict, const char *json);
 
 #endif

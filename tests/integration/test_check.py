@@ -100,7 +100,7 @@ def go(args):
         same(json.load(file)['tree'], tree, 'what is kept')
     with open(f'{BASE}/{VOLUME}-check.html') as file:
         page = file.read()
-    expect('<svg' in page and '<script' not in page and 'Go: ' in page, 'the page')
+    expect('<meter' in page and '<script' not in page and 'Go: ' in page, 'the page')
     expect(not os.path.exists(f'{BASE}/{VOLUME}.check'), 'the state is left')
     text = sh(migration.program('migratectl'), '--config', migration.config, 'check', VOLUME)
     expect(re.search(r'^ +31  files$', text, re.M) and 'Go: ' in text, text)

@@ -2,6 +2,7 @@
 #include <json-glib/json-glib.h>
 
 #include "ctl/check/show.h"
+#include "ctl/report/page.h"
 #include "tests/ctl/check/whole.h"
 
 START_TEST(parsed)
@@ -47,9 +48,31 @@ START_TEST(unknown)
 }
 END_TEST
 
+/* What comes from the old server is text there. */
+START_TEST(as_a_page)
+{
+	static const char *const never[] = {"<script", "<img", "\x1b", "\xff"};
+	struct survey survey;
+
+	whole_begin(&survey);
+	whole_lose(&survey);
+	g_autofree char *json = show_json(&survey);
+	g_autofree char *page = page_of_json("Check", true, "Go", json);
+
+	for (unsigned i = 0; i < G_N_ELEMENTS(never); i++)
+		ck_assert_msg(!strstr(page, never[i]), "%s", never[i]);
+	ck_assert_ptr_nonnull(strstr(page, "&lt;script&gt;"));
+	ck_assert_ptr_nonnull(strstr(page, "<p class=\"good\">Go.</p>"));
+	ck_assert_ptr_nonnull(strstr(page, "<meter"));
+	for (unsigned i = 0; i < LOSS_KINDS; i++)
+		ck_assert_msg(strstr(page, loss_title(i)) != NULL, "%s", loss_title(i));
+	survey_clear(&survey);
+}
+END_TEST
+
 int main(void)
 {
-	const TTest *const tests[] = {parsed, unknown, NULL};
+	const TTest *const tests[] = {parsed, unknown, as_a_page, NULL};
 
 	return run_made("show_json", tests);
 }
