@@ -208,7 +208,7 @@ static void add_list(GString *html, const char *key, JsonObject *object, unsigne
 		page_add(html, "<p>These are the first %u.</p>\n", json_array_get_length(first));
 }
 
-static void add_part(GString *html, const char *key, JsonNode *node, unsigned level)
+static void add_member(GString *html, const char *key, JsonNode *node, unsigned level)
 {
 	JsonObject *object = JSON_NODE_HOLDS_OBJECT(node) ? json_node_get_object(node) : NULL;
 
@@ -243,7 +243,7 @@ static void add_members(GString *html, JsonObject *object, unsigned level)
 		JsonNode *node = json_object_get_member(object, key->data);
 
 		if (JSON_NODE_HOLDS_OBJECT(node) || JSON_NODE_HOLDS_ARRAY(node))
-			add_part(html, key->data, node, level);
+			add_member(html, key->data, node, level);
 	}
 }
 
