@@ -66,8 +66,7 @@ gboolean kept_save(struct kept *kept, struct walk *walk, const struct survey *su
 	g_key_file_set_integer(state, GROUP, "format", FORMAT);
 	g_key_file_set_string(state, GROUP, "source", survey->source);
 	g_key_file_set_uint64(state, GROUP, "share", survey->share);
-	g_key_file_set_uint64(state, GROUP, "requests",
-			      survey->requests + pace_requests(walk->pace));
+	g_key_file_set_uint64(state, GROUP, "requests", survey->requests + gate_passed(walk->gate));
 	g_key_file_set_double(state, GROUP, "seconds", survey->seconds);
 	g_key_file_set_uint64(state, GROUP, "runs", survey->runs);
 	tally_save(walk->tally, state);

@@ -3,7 +3,6 @@
 #ifndef CTL_CHECK_MEASURE_H
 #define CTL_CHECK_MEASURE_H
 
-#include "ctl/check/pace.h"
 #include "ctl/check/samples.h"
 #include "ctl/check/tally.h"
 #include "lib/config/volume_config.h"
@@ -26,7 +25,6 @@ struct measured {
 
 struct measure {
 	struct gate *gate;
-	struct pace *pace;
 	struct samples *samples;
 	const struct source_object *root;
 	uint32_t max_read;
@@ -35,7 +33,7 @@ struct measure {
 };
 
 /* Reads the samples; their order is that of the old server's numbers.  Blocks; stops soon after
- * pace_stop(). */
+ * gate_close(). */
 void measure_run(struct measure *measure, const struct tally *tally, struct measured *measured);
 
 struct estimate {

@@ -290,33 +290,20 @@ static void answered(struct backend_request *req)
 			question_free(q);
 		return;
 	}
-	if (next_op(q, &next)) {
-		pace_count(q->listing->walk->pace);
+	if (next_op(q, &next))
 		submit(q, next);
-	} else {
+	else
 		count(q);
-	}
 }
 
-/* FALSE: stopped. */
-static bool ask_directory(struct listing *listing, struct question *q, enum backend_op op)
-{
-	if (!pace_wait(listing->walk->pace)) {
-		question_free(q);
-		return false;
-	}
-	submit(q, op);
-	return true;
-}
-
-static bool begin_entry(struct listing *listing, const struct source_entry *entry)
+static void begin_entry(struct listing *listing, const struct source_entry *entry)
 {
 	const char *directory = listing->directory->object.path;
 	struct question *q;
 	enum backend_op op;
 
 	if (!judge_name(listing->walk->judge, directory, entry))
-		return true;
+		return;
 	compare_folded(listing, entry->name);
 	q = g_new0(struct question, 1);
 	q->listing = listing;
@@ -328,31 +315,29 @@ static bool begin_entry(struct listing *listing, const struct source_entry *entr
 	listing->under_way++;
 	g_mutex_unlock(&listing->lock);
 	if (next_op(q, &op))
-		return ask_directory(listing, q, op);
-	count(q);
-	return true;
+		submit(q, op);
+	else
+		count(q);
 }
 
 /* ---- pages ----------------------------------------------------------------------------------- */
 
-/* FALSE: stopped.  *skip: entries that were counted before. */
-static bool begin_page(struct listing *listing, const struct backend_batch *batch, uint64_t *skip)
+/* *skip: entries that were counted before. */
+static void begin_page(struct listing *listing, const struct backend_batch *batch, uint64_t *skip)
 {
-	bool good = true;
 	guint i = (guint)MIN(*skip, batch->entries->len);
 
 	if (!*skip)
 		judge_refused(listing->walk->judge, listing->directory->object.path, batch);
 	*skip -= i;
-	for (; i < batch->entries->len && good; i++) {
-		good = begin_entry(listing, &g_array_index(batch->entries, struct source_entry, i));
+	for (; i < batch->entries->len; i++) {
+		begin_entry(listing, &g_array_index(batch->entries, struct source_entry, i));
 		listing->entries++;
 	}
 	g_mutex_lock(&listing->lock);
 	while (listing->under_way)
 		g_cond_wait(&listing->answered, &listing->lock);
 	g_mutex_unlock(&listing->lock);
-	return good;
 }
 
 static int list_once(struct listing *listing)
@@ -363,11 +348,9 @@ static int list_once(struct listing *listing)
 
 	req.object = listing->directory->object;
 	while (!ret && !req.eof) {
-		if (!pace_wait(listing->walk->pace))
-			return -ECANCELED;
 		ret = gate_call(listing->walk->gate, &req);
-		if (!ret && !begin_page(listing, req.batch, &skip))
-			ret = -ECANCELED;
+		if (!ret)
+			begin_page(listing, req.batch, &skip);
 		g_clear_pointer(&req.batch, backend_batch_free);
 	}
 	return ret;

@@ -27,7 +27,7 @@ struct run {
 	int64_t clock_ahead;
 	struct gate *gate;
 	struct judge judge;
-	struct pace pace;
+	bool closed; /* the gate, before the loop has ended */
 	struct samples samples;
 	struct walk walk;
 	GMainLoop *loop;
@@ -94,7 +94,6 @@ static void pass(struct run *run)
 static void measure(struct run *run)
 {
 	struct measure measure = {.gate = run->gate,
-				  .pace = &run->pace,
 				  .samples = &run->samples,
 				  .root = &run->root,
 				  .max_read = run->max_read,
@@ -133,8 +132,10 @@ static gboolean tick(gpointer arg)
 	struct run *run = arg;
 	struct survey_progress progress = {.resumed = run->resumed};
 
-	if (stopped(run) && g_atomic_int_get(&run->measuring))
-		pace_stop(&run->pace);
+	if (stopped(run) && g_atomic_int_get(&run->measuring) && !run->closed) {
+		gate_close(run->gate);
+		run->closed = true;
+	}
 	if (!run->options->progress)
 		return G_SOURCE_CONTINUE;
 	walk_now(&run->walk, &progress.objects, &progress.bytes, &progress.pending);
@@ -168,10 +169,8 @@ static void put_together(struct run *run)
 	struct walk *walk = &run->walk;
 
 	judge_init(&run->judge, options->config, survey->target.limits, survey->losses);
-	pace_init(&run->pace, options->requests);
 	samples_init(&run->samples);
 	walk->judge = &run->judge;
-	walk->pace = &run->pace;
 	walk->samples = &run->samples;
 	walk->readable = survey->readable;
 	walk->losses = survey->losses;
@@ -188,7 +187,6 @@ static void take_apart(struct run *run)
 	gate_free(run->gate);
 	pending_free(run->walk.pending);
 	samples_clear(&run->samples);
-	pace_clear(&run->pace);
 	judge_clear(&run->judge);
 }
 
@@ -221,7 +219,8 @@ static void run_loop(struct run *run)
 	g_main_loop_run(run->loop);
 	g_source_remove(timer);
 	walk_stop(&run->walk);
-	gate_close(run->gate);
+	if (!run->closed)
+		gate_close(run->gate);
 	run->backend->ops->close(run->backend);
 	run->backend = NULL;
 	walk_end(&run->walk);
@@ -233,7 +232,7 @@ static gboolean conclude_survey(struct run *run, GError **error)
 {
 	struct survey *survey = run->survey;
 
-	survey->requests += pace_requests(&run->pace);
+	survey->requests += gate_passed(run->gate);
 	survey->made = g_get_real_time() / G_USEC_PER_SEC;
 	survey->need = target_need(&survey->target, &survey->tally, !run->walk.handles);
 	const struct passed passed = {survey_rate(survey), survey->requests, run->max_read,
@@ -264,6 +263,7 @@ gboolean survey_run(const struct survey_options *options, struct kept *kept, str
 	put_together(&run);
 	run.walk.handles = run.root.handle_len > 0;
 	run.gate = gate_new(run.backend, options->bandwidth);
+	gate_limit_requests(run.gate, (unsigned)MIN(options->requests, UINT_MAX));
 	run.walk.gate = run.gate;
 	good = begin_survey(&run, error);
 	if (good) {

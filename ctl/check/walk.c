@@ -102,7 +102,6 @@ void walk_stop(struct walk *walk)
 	walk->stop = true;
 	g_cond_broadcast(&walk->changed);
 	g_mutex_unlock(&walk->lock);
-	pace_stop(walk->pace);
 }
 
 void walk_end(struct walk *walk)

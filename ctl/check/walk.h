@@ -10,7 +10,6 @@
 #define CTL_CHECK_WALK_H
 
 #include "ctl/check/judge.h"
-#include "ctl/check/pace.h"
 #include "ctl/check/pending.h"
 #include "ctl/check/readable.h"
 #include "ctl/check/samples.h"
@@ -21,7 +20,6 @@ struct walk {
 	/* given, and the caller's */
 	struct gate *gate;
 	struct judge *judge;
-	struct pace *pace;
 	struct samples *samples;
 	struct readable *readable;
 	struct losses *losses;

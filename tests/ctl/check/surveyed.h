@@ -148,7 +148,6 @@ struct made_walk {
 	struct volume_config config;
 	struct fake_backend fake;
 	struct judge judge;
-	struct pace pace;
 	struct samples samples;
 	struct tally tally;
 	struct walk walk;
@@ -165,11 +164,9 @@ static inline void made_walk_begin(struct made_walk *made, const struct made_obj
 	made->fake = (struct fake_backend){.base.ops = &fake_backend_ops, .answer = made_answer};
 	made->dir_fd = open(made_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	ck_assert_int_ge(made->dir_fd, 0);
-	pace_init(&made->pace, 0);
 	samples_init(&made->samples);
 	made->walk = (struct walk){.gate = gate_new(&made->fake.base, 0),
 				   .judge = &made->judge,
-				   .pace = &made->pace,
 				   .samples = &made->samples,
 				   .losses = losses_new(),
 				   .tally = &made->tally,
@@ -210,7 +207,6 @@ static inline void made_walk_end(struct made_walk *made)
 	losses_free(made->walk.losses);
 	samples_clear(&made->samples);
 	tally_clear(&made->tally);
-	pace_clear(&made->pace);
 	close(made->dir_fd);
 }
 

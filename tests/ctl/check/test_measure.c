@@ -26,8 +26,7 @@ static int answer(struct fake_backend *fake, struct backend_request *req)
 static void run(unsigned small, unsigned large)
 {
 	struct source_object root = {.path = ""};
-	struct measure measure = {
-		.pace = &made.pace, .samples = &made.samples, .root = &root, .max_read = 1 << 20};
+	struct measure measure = {.samples = &made.samples, .root = &root, .max_read = 1 << 20};
 	struct source_entry entry = {.attr = {.mode = S_IFREG, .size = 1000}};
 
 	made_walk_begin(&made, NULL, 0);
@@ -94,8 +93,7 @@ START_TEST(newest)
 
 	made_walk_begin(&made, NULL, 0);
 	made.fake.answer = answer;
-	measure = (struct measure){made.walk.gate, &made.pace, &made.samples, &root,
-				   .max_read = 4096};
+	measure = (struct measure){made.walk.gate, &made.samples, &root, .max_read = 4096};
 	made.tally.newest = INT64_C(2000000000000);
 	made.tally.newest_seen = INT64_C(1000000000000);
 	measure_run(&measure, &made.tally, &measured);

@@ -85,6 +85,20 @@ START_TEST(stopped)
 }
 END_TEST
 
+/* No more requests a second than were allowed, the first at once. */
+START_TEST(limited)
+{
+	const gint64 began = g_get_monotonic_time();
+
+	made_run("mkdir -p old && cd old && mkdir $(seq 200)");
+	ck_assert(run(200, NULL));
+	ck_assert_uint_ge(survey.requests, 200);
+	ck_assert_int_ge(g_get_monotonic_time() - began,
+			 (gint64)(survey.requests - 2) * G_USEC_PER_SEC / 200);
+	survey_clear(&survey);
+}
+END_TEST
+
 START_TEST(no_source)
 {
 	GError *error = NULL;
@@ -98,7 +112,7 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = {whole, stopped, no_source, NULL};
+	const TTest *const tests[] = {whole, stopped, limited, no_source, NULL};
 
 	return run_made("survey_run", tests);
 }

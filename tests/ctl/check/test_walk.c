@@ -57,7 +57,7 @@ START_TEST(stopped)
 {
 	made_wide = 50000;
 	made_walk_begin(&made, tree, G_N_ELEMENTS(tree));
-	made.pace.rate = 10;
+	gate_limit_requests(made.walk.gate, 10);
 	made_walk_root(&made);
 	walk_start(&made.walk);
 	ck_assert(!walk_wait(&made.walk, g_get_monotonic_time() + G_USEC_PER_SEC / 10));
