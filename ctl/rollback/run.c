@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ctl/rollback/check_tree.h"
+#include "ctl/rollback/difference.h"
 #include "ctl/rollback/leftovers.h"
 #include "ctl/rollback/rows.h"
 #include "journal/store/live.h"
@@ -111,36 +112,52 @@ static void put_root(const struct volume_config *config, int64_t id, int64_t cti
 				 NULL);
 }
 
-/* TRUE.  *ctime: 0 where it is not known. */
-static bool begin_root(const struct volume_config *config, int64_t id, int64_t *ctime, bool *killed)
+/* *ctime: 0 where it is not known. */
+static void get_root(const struct volume_config *config, int64_t id, int64_t *ctime, bool *killed)
 {
 	g_autofree char *path = root_file(config), *text = NULL;
 	int64_t of = 0;
 
-	*ctime = 0;
 	if (!g_file_get_contents(path, &text, NULL, NULL) ||
 	    sscanf(text, "%" SCNd64 " %" SCNd64, &of, ctime) != 2 || of != id)
 		*ctime = 0;
 	*killed = text && of == id && g_str_has_suffix(text, RUNNING);
-	put_root(config, id, *ctime, RUNNING);
-	return true;
 }
 
-static void note_root(const struct volume_config *config, int64_t id, struct tree *tree)
+/* As it is with OLD_STAGE in it; -1: somebody else has changed it. */
+static int64_t begun_root(const struct tree *tree)
+{
+	struct stat st;
+
+	return difference_root_is_as_left(tree) && !old_stat(tree->old, "", &st)
+		       ? migrate_ns(st.st_ctim)
+		       : -1;
+}
+
+/* same: it is the old server's tree; or else, as far as its ctime tells. */
+static void note_root(const struct volume_config *config, int64_t id, const struct tree *tree,
+		      bool same)
 {
 	const bool changed = tree->root_ctime < 0 && !tree->root_given;
 	struct stat st;
 
-	if (!old_stat(tree->old, "", &st))
+	if ((same || tree->root_ctime == old_root_ctime(tree->old)) &&
+	    !old_stat(tree->old, "", &st))
 		put_root(config, id, changed ? -1 : migrate_ns(st.st_ctim), "\n");
 }
 
-static bool run_tree(struct tree *tree, const struct rollback_options *options,
+/* Of one that is killed before it changes anything, the ctime says all. */
+static bool run_tree(struct tree *tree, int64_t id, const struct rollback_options *options,
 		     struct rollback_result *result, GError **error)
 {
-	bool ok = check_same_tree(tree, error) && plan_make(tree, &result->plan, error) &&
-		  rollback_windows(tree, &result->plan, options->stop,
-				   options->plan ? NULL : &result->done, error);
+	const int64_t ctime = begun_root(tree);
+
+	put_root(tree->config, id, ctime, "\n");
+	bool ok = plan_make(tree, &result->plan, error);
+	if (ok && !options->plan)
+		put_root(tree->config, id, ctime, RUNNING);
+	ok = ok && rollback_windows(tree, &result->plan, options->stop,
+				    options->plan ? NULL : &result->done, error);
 
 	result->conflicts = g_ptr_array_ref(tree->conflicts);
 	result->losses = g_ptr_array_ref(tree->losses);
@@ -158,12 +175,12 @@ static bool run_old(const struct volume_config *config, const struct rollback_op
 	/* What could not be looked at may be well by now. */
 	const bool look = !options->scan && (first || (state->unread && !options->serving));
 	struct tree *tree = NULL;
-	int64_t skew, root_ctime = 0;
-	bool ok = false, killed = false;
+	int64_t skew;
+	bool ok = false, same = false;
 
 	/* what sends no notification counts at the latest now */
 	if (carried && (!look || settle(journal, true, state, error)) &&
-	    begin_root(config, state->id, &root_ctime, &killed) && old_begin(old, &skew, error)) {
+	    old_begin(old, &skew, error)) {
 		/* by our clock as it goes now: a change of another's that looks later than it was
 		 * is a conflict at worst */
 		tree = tree_open(config, journal, carried, old, state->since - state->back + skew,
@@ -172,17 +189,17 @@ static bool run_old(const struct volume_config *config, const struct rollback_op
 			tree->settle = settle_again;
 			tree->stop = options->stop;
 			tree->serving = options->serving;
-			tree->root_ctime = root_ctime;
-			tree->killed = killed;
+			get_root(config, state->id, &tree->root_ctime, &tree->killed);
 			tree->planned = options->list ? tree_problems_new() : NULL;
 		}
-		ok = tree && run_tree(tree, options, result, error) &&
+		same = tree && check_same_tree(tree, error);
+		ok = same && run_tree(tree, state->id, options, result, error) &&
 		     (!first || options->plan || carried_scanned(carried, error));
 		if (ok && state->unread)
 			add_unread(result->conflicts, state);
 		old_end(old);
 		if (tree)
-			note_root(config, state->id, tree);
+			note_root(config, state->id, tree, same);
 		if (ok && !options->plan && !tree_stops(tree, NULL))
 			ok = leftovers_tell(tree, error);
 	}

@@ -1,7 +1,45 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "ctl/rollback/run.h"
 
+#include <signal.h>
+#include <sys/wait.h>
+
 #include "tests/ctl/rollback/trees.h"
+
+/* The linker wraps these. */
+static bool watched, dies_in_plan, dies_in_carry;
+
+bool __real_journal_settle(struct journal_reader *reader, bool scan, int timeout_ms,
+			   GError **error);
+bool __wrap_journal_settle(struct journal_reader *reader, bool scan, int timeout_ms,
+			   GError **error);
+bool __wrap_journal_settle(struct journal_reader *reader, bool scan, int timeout_ms, GError **error)
+{
+	return watched || __real_journal_settle(reader, scan, timeout_ms, error);
+}
+
+bool __real_plan_make(struct tree *tree, struct plan *plan, GError **error);
+bool __wrap_plan_make(struct tree *tree, struct plan *plan, GError **error);
+bool __wrap_plan_make(struct tree *tree, struct plan *plan, GError **error)
+{
+	if (dies_in_plan)
+		raise(SIGKILL);
+	return __real_plan_make(tree, plan, error);
+}
+
+bool __real_carry_out(struct tree *tree, const bool *stop, struct carry_result *result,
+		      GError **error);
+bool __wrap_carry_out(struct tree *tree, const bool *stop, struct carry_result *result,
+		      GError **error);
+bool __wrap_carry_out(struct tree *tree, const bool *stop, struct carry_result *result,
+		      GError **error)
+{
+	const bool done = __real_carry_out(tree, stop, result, error);
+
+	if (dies_in_carry)
+		raise(SIGKILL);
+	return done;
+}
 
 static struct volume_config config = {.name = (char *)"test",
 				      .root = (char *)NEW_TREE,
@@ -43,6 +81,121 @@ START_TEST(refused)
 }
 END_TEST
 
+static void go(bool plan, unsigned conflicts)
+{
+	const struct rollback_options options = {.to = OLD_TREE, .plan = plan, .stop = &stop_now};
+	struct rollback_result result;
+	GError *error = NULL;
+
+	ck_assert_msg(rollback_run(&config, &options, &result, &error), "%s",
+		      error ? error->message : "");
+	if (result.conflicts->len != conflicts)
+		show(result.conflicts);
+	ck_assert_uint_eq(result.conflicts->len, conflicts);
+	rollback_clear(&result);
+}
+
+/* dies: in which it is killed; NULL: it is not. */
+static void run(bool plan, unsigned conflicts, bool *dies)
+{
+	int status;
+
+	trees_commit();
+	journal_store_close(journal);
+	if (!dies) {
+		go(plan, conflicts);
+		open_store();
+		return;
+	}
+	const pid_t pid = fork();
+	if (!pid) {
+		*dies = true;
+		go(plan, conflicts);
+		_exit(0);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	open_store();
+}
+
+/* Both change the attributes of the root, each of his own. */
+static void change_roots(const char *mode)
+{
+	g_autofree char *command = g_strdup_printf("chmod %s .", mode);
+
+	wait_for_clocks();
+	sh("setfacl -m u:7:rx " OLD_TREE);
+	change(".", JOURNAL_META | JOURNAL_DIRECTORY, command);
+}
+
+static void begin_run(void)
+{
+	trees_make(FILL);
+	watched = true;
+	change("a/2", JOURNAL_DATA, "echo more >>a/2");
+	run(false, 0, NULL);
+}
+
+/* What is somebody's in OLD_STAGE keeps that there. */
+START_TEST(i12_root_after_one_that_could_not_begin)
+{
+	begin_run();
+	sh("mkdir " OLD_TREE "/" OLD_STAGE " && echo his >" OLD_TREE "/" OLD_STAGE "/his");
+	change("a/3", JOURNAL_DATA, "echo more >>a/3");
+	run(false, 1, NULL);
+	change(".", JOURNAL_META | JOURNAL_DIRECTORY, "chmod 751 . " OLD_TREE);
+	run(false, 1, NULL);
+	sh("mount -o remount,nr_inodes=$(($(stat -f -c %%c-%%d " OLD_TREE "))) " OLD_TREE);
+	refuses(OLD_TREE, "cannot be written");
+	sh("mount -o remount,nr_inodes=1000 " OLD_TREE);
+	change_roots("711");
+	run(false, 2, NULL);
+	sh("getfacl -np " OLD_TREE " | grep -q user:7:");
+}
+END_TEST
+
+/* As long as nothing was changed there the ctime tells others' changes. */
+START_TEST(i12_root_after_one_that_was_killed)
+{
+	begin_run();
+	for (unsigned i = 0; i < 2; i++) {
+		change("a/3", JOURNAL_DATA, "echo more >>a/3");
+		run(!_i, 0, &dies_in_plan);
+		change(".", JOURNAL_META | JOURNAL_DIRECTORY, i ? "chmod 750 ." : "chmod 751 .");
+		run(false, 0, NULL);
+	}
+	run(!_i, 0, &dies_in_plan);
+	change_roots("711");
+	run(false, 1, NULL);
+	sh("getfacl -np " OLD_TREE " | grep -q user:7:");
+}
+END_TEST
+
+START_TEST(root_after_one_that_was_killed_at_work)
+{
+	begin_run();
+	make("new", "echo new >new");
+	run(false, 0, &dies_in_carry);
+	change(".", JOURNAL_META | JOURNAL_DIRECTORY, "chmod 711 .");
+	run(true, 0, NULL);
+	run(false, 0, NULL);
+	same_trees();
+}
+END_TEST
+
+/* Nothing is known of it. */
+START_TEST(root_after_another_tree)
+{
+	begin_run();
+	sh("mkdir /mnt/kept && mount --move " OLD_TREE
+	   " /mnt/kept && mount -t tmpfs tmpfs " OLD_TREE " && mkdir " OLD_TREE "/unlike");
+	refuses(OLD_TREE, "not the tree");
+	sh("umount " OLD_TREE " && mount --move /mnt/kept " OLD_TREE);
+	change(".", JOURNAL_META | JOURNAL_DIRECTORY, "chmod 711 .");
+	run(false, 0, NULL);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("run");
@@ -50,6 +203,10 @@ int main(void)
 
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, refused);
+	tcase_add_test(tcase, i12_root_after_one_that_could_not_begin);
+	tcase_add_loop_test(tcase, i12_root_after_one_that_was_killed, 0, 2); /* the first a plan */
+	tcase_add_test(tcase, root_after_one_that_was_killed_at_work);
+	tcase_add_test(tcase, root_after_another_tree);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }
