@@ -14,6 +14,7 @@ struct journal_store {
 	uint64_t generation; /* of this transaction */
 	struct journal_durable state, committed;
 	GHashTable *linked; /* handles, until the next commit */
+	struct journal_env_pages pages;
 };
 
 struct key {
@@ -139,6 +140,7 @@ static bool get(struct journal_store *store, const struct migrate_binding *objec
 
 	memset(row, 0, sizeof(*row));
 	row->handle = *object;
+	journal_env_let_go(store->env.env, &store->pages);
 	if (!begin(store) ||
 	    !done(store, mdb_get(store->txn, store->env.rows, key_of(&key, object), &value)))
 		return false;

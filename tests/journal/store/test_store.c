@@ -305,6 +305,38 @@ START_TEST(no_room)
 }
 END_TEST
 
+/* Of the file, KiB: in this process's memory, or mapped there. */
+static unsigned long mapped(const char *what)
+{
+	FILE *maps = fopen("/proc/self/smaps", "re");
+	unsigned long found = 0;
+	bool ours = false;
+	char line[4096], mode[5];
+
+	ck_assert_ptr_nonnull(maps);
+	while (fgets(line, sizeof(line), maps)) {
+		if (sscanf(line, "%*x-%*x %4s", mode) == 1)
+			ours = !strcmp(mode, "r--s") && strstr(line, "data.mdb");
+		if (ours && !strncmp(line, what, strlen(what)))
+			found = strtoul(line + strlen(what), NULL, 10);
+	}
+	fclose(maps);
+	return found;
+}
+
+START_TEST(memory)
+{
+	ck_assert_uint_ne(mapped("Size:"), 0);
+	for (unsigned i = 0; i < 40000; i++) {
+		made(i, ROOT, "a name of some length, as files have them");
+		if (i % 10000 == 9999)
+			commit(store);
+	}
+	printf("%lu KiB of the store\n", mapped("Rss:"));
+	ck_assert_uint_lt(mapped("Rss:"), 2048); /* of 8 MiB */
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("store");
@@ -322,6 +354,7 @@ int main(void)
 	tcase_add_test(tcase, rows_in_order);
 	tcase_add_test(tcase, what_is_not_committed_is_lost);
 	tcase_add_test(tcase, no_room);
+	tcase_add_test(tcase, memory);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }
