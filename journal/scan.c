@@ -21,6 +21,8 @@ struct scan {
 	char *first_unread; /* its path, or NULL */
 	bool rows_done;
 	struct migrate_binding row; /* the last that was compared */
+	bool missed;		    /* some rows' objects, which were not known to be gone */
+	bool walked;		    /* everything was visited: the rows of those are left */
 	/* Directories to be visited: handles as in the store, behind each `whole` and the length.
 	 */
 	GByteArray *stack;
@@ -166,7 +168,8 @@ static void take_returned(struct scan *scan, const struct journal_row *row)
 	push(scan, &row->handle, true);
 }
 
-/* false: there are no more. */
+/* An inode that cannot be read is told like one that is gone: that is known of it when all that has
+ * a name could be looked at.  false: there are no more. */
 static bool compare_row(struct scan *scan)
 {
 	struct journal_row row;
@@ -176,10 +179,11 @@ static bool compare_row(struct scan *scan)
 	if (!journal_store_next(scan->store, &scan->row, &row))
 		return false;
 	scan->row = row.handle;
-	/* An inode that cannot be read is told like one that is gone; then its name tells. */
-	exists = volume_exists(scan->volume, &row.handle, &st) ||
-		 (row.parent.len &&
-		  volume_holds(scan->volume, &row.handle, &row.parent, row.name) < 0);
+	exists = volume_exists(scan->volume, &row.handle, &st);
+	if (exists == scan->walked) {
+		scan->missed |= !(row.flags & JOURNAL_GONE);
+		return true;
+	}
 	/* The one name of several that is known may be in another tree; but all of them are, if it
 	 * was moved out, and the walk finds a name that came meanwhile. */
 	there = exists && ((!(row.flags & (JOURNAL_DIRECTORY | JOURNAL_GONE)) && st.st_nlink > 1) ||
@@ -348,6 +352,17 @@ static bool next_entry(struct scan *scan, GError **error)
 	return look_scan(scan, entry->d_name, error);
 }
 
+/* Whether rows are to be compared, after all. */
+static bool is_missed(struct scan *scan)
+{
+	const bool missed = scan->missed && !scan->unread && !scan->walked;
+
+	scan->walked = true;
+	scan->rows_done = !missed;
+	scan->row.len = 0;
+	return missed;
+}
+
 enum scan_result scan_step(struct scan *scan, int64_t microseconds, GError **error)
 {
 	const int64_t end = g_get_monotonic_time() + microseconds;
@@ -364,7 +379,8 @@ enum scan_result scan_step(struct scan *scan, int64_t microseconds, GError **err
 				continue;
 			if (failed)
 				return SCAN_FAILED;
-			return SCAN_DONE;
+			if (!is_missed(scan))
+				return SCAN_DONE;
 		} else if (!next_entry(scan, error)) {
 			return SCAN_FAILED;
 		}

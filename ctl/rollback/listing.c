@@ -44,14 +44,25 @@ struct listing {
 	bool doubted;
 };
 
+static struct node *take_unseen(struct tree *tree, struct node *dir, const char *name, int ret)
+{
+	struct node *node = tree_node_there(tree, dir, name, 0);
+
+	g_ptr_array_set_size(node->at, 0);
+	node->unseen = ret;
+	tree_activate(tree, node);
+	return node;
+}
+
 /* What came with a directory that was made, or may have. */
-static struct node *take_along(struct tree *tree, const struct node *dir, int fd, const char *name)
+static struct node *take_along(struct tree *tree, struct node *dir, int fd, const char *name)
 {
 	struct migrate_binding handle;
 	struct journal_row row;
+	int ret = migrate_binding_get(fd, name, &handle);
 
-	if (migrate_binding_get(fd, name, &handle))
-		return NULL;
+	if (ret)
+		return ret == -ENOENT ? NULL : take_unseen(tree, dir, name, ret);
 	/* its row was dealt with, or it waits: that needs no node */
 	if (!g_hash_table_contains(tree->nodes, &handle) &&
 	    journal_has_row(tree->journal, &handle, &row) && !tree_is_unplaced(&row))

@@ -359,7 +359,7 @@ void rows_spare(struct tree *tree)
 {
 	struct deferred *deferred = &tree->deferred;
 
-	deferred->missed |= tree->unread;
+	deferred->missed |= tree->unread || tree->unscanned;
 	for (guint i = 0; i < tree->active->len && !deferred->missed; i++)
 		deferred->missed = is_missed_there(tree->active->pdata[i]);
 	for (guint i = 0; i < tree->active->len; i++) {

@@ -189,6 +189,7 @@ static bool run_old(const struct volume_config *config, const struct rollback_op
 			tree->settle = settle_again;
 			tree->stop = options->stop;
 			tree->serving = options->serving;
+			tree->unscanned = state->unread;
 			get_root(config, state->id, &tree->root_ctime, &tree->killed);
 			tree->planned = options->list ? tree_problems_new() : NULL;
 		}

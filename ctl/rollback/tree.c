@@ -372,6 +372,8 @@ static int why_unseen(const struct tree *tree, const struct node *node,
 
 	if (row && gone && !(row->flags & JOURNAL_SCANNED))
 		return 0;
+	if (row && !gone && tree->unscanned)
+		return -ESTALE;
 	int ret = named ? has_name(tree, node, named) : 0;
 	for (guint i = 0; i < node->at->len && !ret; i++) {
 		ret = has_name(tree, node, node->at->pdata[i]);

@@ -37,6 +37,19 @@ struct dirent *readdir(DIR *dir)
 	return next(dir);
 }
 
+/* The linker wraps it: a damaged inode is told like one that is gone. */
+static struct migrate_binding damaged[2];
+
+int __real_migrate_binding_open(int fd, const struct migrate_binding *handle, int flags);
+int __wrap_migrate_binding_open(int fd, const struct migrate_binding *handle, int flags);
+int __wrap_migrate_binding_open(int fd, const struct migrate_binding *handle, int flags)
+{
+	for (unsigned i = 0; i < G_N_ELEMENTS(damaged) && bad_name; i++)
+		if (migrate_binding_equal(&damaged[i], handle))
+			return -ESTALE;
+	return __real_migrate_binding_open(fd, handle, flags);
+}
+
 static void set_up(void)
 {
 	char *mounted;
@@ -171,6 +184,43 @@ START_TEST(unreadable)
 	ck_assert_uint_eq(scan_all(0, INT64_MAX), 0);
 	ck_assert_int_ne(flags_of("volume/dir/file"), -1);
 	ck_assert(!(flags_of("volume/back") & JOURNAL_RETURNED));
+}
+END_TEST
+
+/* What has a row and cannot be opened may be what cannot be looked at. */
+START_TEST(i12_unreadable_is_not_gone)
+{
+	struct migrate_binding gone;
+	struct journal_row row;
+
+	make_dir("volume/dir");
+	put_file("volume/dir/changed", "text");
+	put_file("volume/dir/made", "text");
+	put_file("volume/gone", "text");
+	const struct journal_place place = {binding_of("volume/dir"), "made"};
+	const struct migrate_binding changed = binding_of("volume/dir/changed");
+	const struct migrate_binding made = binding_of("volume/dir/made");
+	gone = binding_of("volume/gone");
+	journal_store_touch(store, &changed, JOURNAL_DATA, NULL);
+	journal_store_touch(store, &gone, JOURNAL_DATA, NULL);
+	journal_store_made(store, &made, false, &place);
+	remove_file("volume/gone");
+	for (unsigned i = 0; i < 2; i++) {
+		bad_name = i ? "changed" : "dir";
+		damaged[0] = i ? changed : place.dir;
+		damaged[1] = i ? changed : made;
+		ck_assert_uint_eq(scan_all(INT64_MAX, INT64_MAX), 1);
+		ck_assert(journal_store_find(store, &gone, &row));
+		ck_assert_uint_eq(row.flags, JOURNAL_DATA);
+		bad_name = NULL;
+		ck_assert_int_eq(flags_of("volume/dir/changed"), JOURNAL_DATA);
+		ck_assert_int_eq(flags_of("volume/dir/made"), JOURNAL_MADE);
+	}
+	ck_assert_uint_eq(scan_all(INT64_MAX, INT64_MAX), 0);
+	ck_assert(journal_store_find(store, &gone, &row));
+	ck_assert_uint_eq(row.flags, JOURNAL_DATA | JOURNAL_GONE | JOURNAL_SCANNED);
+	ck_assert_int_eq(flags_of("volume/dir/changed"), JOURNAL_DATA);
+	ck_assert_uint_eq(journal_store_leaving(store), 0);
 }
 END_TEST
 
@@ -432,6 +482,7 @@ int main(void)
 	tcase_add_checked_fixture(tcase, set_up, tear_down);
 	tcase_add_test(tcase, by_ctime);
 	tcase_add_test(tcase, unreadable);
+	tcase_add_test(tcase, i12_unreadable_is_not_gone);
 	tcase_add_test(tcase, unreadable_root);
 	tcase_add_test(tcase, in_links);
 	tcase_add_test(tcase, what_came_back);

@@ -352,6 +352,60 @@ START_TEST(i12_unseen_directory_here)
 }
 END_TEST
 
+/* Nor is what a scan could not look at, wherever it was moved in the gap. */
+START_TEST(i12_unseen_here_since_a_gap)
+{
+	static const char *const seen[] = {"d/3", "d/4", "d/b", "a", "d"};
+	GError *error = NULL;
+	struct way way;
+
+	trees_make(FILL);
+	change("a/3", JOURNAL_DATA, "echo new >a/3");
+	change("a/5", JOURNAL_DATA, "echo new >a/5");
+	go_back(0);
+	sh("cd " NEW_TREE " && mv a/[34] a/b d && rm a/5");
+	for (unsigned i = 3; i < G_N_ELEMENTS(seen); i++)
+		note_seen(seen[i]);
+	trees_commit();
+	journal_store_close(journal);
+	for (unsigned i = 0; i < 3; i++)
+		unseen[i] = handle_of(seen[i]);
+	unseen_failure = -ESTALE;
+	unseen_by_name = -EBADMSG;
+	way_begin(&way);
+	way.tree->unscanned = true;
+	ck_assert(plan_make(way.tree, &way.plan, &error));
+	way_go(&way);
+	ck_assert_uint_eq(way.done.removed, 0);
+	way_close(&way);
+	sh("cd " OLD_TREE " && grep -q new a/3 && grep -q old a/4 && test -e a/b/x -a -e a/b/c/y");
+	unseen_failure = 0;
+	open_store();
+	for (unsigned i = 0; i < G_N_ELEMENTS(seen); i++)
+		note_seen(seen[i]);
+	go_back(0);
+	same_trees();
+}
+END_TEST
+
+/* No row tells of it, but of the directory that it came with. */
+START_TEST(unseen_in_what_came)
+{
+	trees_make(FILL);
+	make("d/in", "mkdir d/in && echo x >d/in/x && echo y >d/in/y");
+	unseen[0] = handle_of("d/in/x");
+	unseen_failure = -ESTALE;
+	unseen_by_name = -EBADMSG;
+	for (unsigned i = 0; i < 2; i++) {
+		go_back_but("d/in/x", "cannot be read here");
+		sh("cd " OLD_TREE "/d/in && test ! -e x && grep -q y y");
+	}
+	unseen_failure = 0;
+	go_back(0);
+	same_trees();
+}
+END_TEST
+
 /* What is not there any more where it was may be in it. */
 START_TEST(unreadable_here_since_a_gap)
 {
@@ -648,6 +702,8 @@ int main(void)
 	tcase_add_loop_test(tcase, unreadable_here, 0, 2);	     /* the second in windows */
 	tcase_add_loop_test(tcase, i12_unseen_here, 0, 4);	     /* the last two in windows */
 	tcase_add_loop_test(tcase, i12_unseen_directory_here, 0, 6); /* the last three likewise */
+	tcase_add_test(tcase, i12_unseen_here_since_a_gap);
+	tcase_add_test(tcase, unseen_in_what_came);
 	tcase_add_test(tcase, unreadable_here_since_a_gap);
 	tcase_add_loop_test(tcase, unreadable_there, 0, 2); /* the second in windows */
 	tcase_add_test(tcase, unreadable_where_a_name_may_be);
