@@ -31,7 +31,7 @@ struct carried_object {
 	uint64_t fileid;     /* there; 0: it was removed, or is not there yet */
 	uint64_t staged;     /* of the one that takes its place; 0: none */
 	uint64_t staged_size; /* and what that one is like: carried_stage() */
-	int64_t staged_mtime;
+	int64_t staged_mtime; /* or which mtime the one that is touched is given */
 	uint64_t size;	      /* UINT64_MAX: it is not what is here */
 	int64_t mtime, ctime; /* there; ctime 0: not known */
 	int64_t version; /* the ctime that it had with the data that it has; 0: that is `ctime` */

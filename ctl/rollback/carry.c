@@ -146,11 +146,16 @@ static bool note_intents(struct carry *carry)
 		carried->staged = 0;
 		carried->touching =
 			!(node->todo & TODO_REMOVE) && !((node->todo & TODO_DATA) && replaced);
-		carried->size = (uint64_t)old->st_size;
+		/* a kill makes nothing ours that is known to be somebody else's */
+		const bool theirs = (node->conflict || node->theirs) &&
+				    !(node->todo & (TODO_DATA | TODO_REMOVE));
+		carried->size = theirs ? UINT64_MAX : (uint64_t)old->st_size;
 		carried->mtime = migrate_ns(old->st_mtim);
-		carried->version = node->todo & TODO_DATA ? 0 : node->version;
+		carried->staged_mtime = migrate_ns(node->st.st_mtim); /* that it is given */
+		carried->version = node->todo & TODO_DATA && !carried->touching ? 0 : node->version;
 		carried->ctime =
-			(node->todo & TODO_DATA) && !node->moved &&
+			theirs || node->their_rights ? -1
+			: (node->todo & TODO_DATA) && !node->moved &&
 					!(node->todo & (TODO_NAMES | TODO_PARK | TODO_REMOVE))
 				? migrate_ns(old->st_ctim)
 				: 0;

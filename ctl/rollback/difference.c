@@ -107,14 +107,24 @@ bool difference_is_none(const struct tree *tree, const struct node *node, const 
 
 /* ---- others ---------------------------------------------------------------------------------- */
 
+/* The latest that a time may have been which a server keeps so: many do in whole seconds, or in
+ * steps of two (server_clock.h). */
+static int64_t last_of(struct timespec t)
+{
+	return migrate_ns(t) + (t.tv_nsec % 1000000 ? 0 : 2 * INT64_C(1000000000) - 1);
+}
+
 static bool is_as_carried(const struct node *node)
 {
 	const struct carried_object *carried = &node->carried;
+	const int64_t mtime = migrate_ns(node->old.st_mtim), given = carried->staged_mtime;
 
 	/* its data was being written, or is what it was; with a ctime nothing was begun */
 	if (carried->touching && !carried->ctime)
 		return !carried->version || S_ISDIR(node->old.st_mode) ||
-		       carried->size == (uint64_t)node->old.st_size;
+		       (carried->size == (uint64_t)node->old.st_size &&
+			(mtime == carried->mtime || mtime / 100 == given / 100 ||
+			 (mtime < given && given <= last_of(node->old.st_mtim))));
 	if (!S_ISDIR(node->old.st_mode) && (carried->size != (uint64_t)node->old.st_size ||
 					    carried->mtime != migrate_ns(node->old.st_mtim)))
 		return false;
@@ -159,13 +169,6 @@ static bool is_the_same(const struct tree *tree, const struct node *node)
 	       (S_ISDIR(node->st.st_mode) || node->st.st_size == node->old.st_size) &&
 	       migrate_ns(node->st.st_mtim) / 100 == mtime / 100 && /* SMB's steps */
 	       (has_no_ctime(tree, node) || has_attributes(tree, node));
-}
-
-/* The latest that a time may have been which a server keeps so: many do in whole seconds, or in
- * steps of two (server_clock.h). */
-static int64_t last_of(struct timespec t)
-{
-	return migrate_ns(t) + (t.tv_nsec % 1000000 ? 0 : 2 * INT64_C(1000000000) - 1);
 }
 
 bool difference_is_as_left(const struct tree *tree, const struct node *node)

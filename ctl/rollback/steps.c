@@ -679,7 +679,7 @@ static int begin_step(struct carry *carry, struct node *node, bool data)
 	node->begun = true;
 	if (!data)
 		return 0;
-	node->carried.ctime = 0;
+	node->carried.ctime = node->carried.version = 0;
 	return carried_put(store, &node->handle, &node->carried, carry->error) &&
 			       carried_commit(store, carry->error)
 		       ? 0

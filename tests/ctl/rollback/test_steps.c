@@ -389,17 +389,91 @@ START_TEST(i12_taken_away_what_never_came)
 }
 END_TEST
 
-/* Before its first byte was written. */
+/* Before its first byte was written, or where none is. */
 START_TEST(i12_written_there_after_a_kill)
 {
 	share_steps();
-	trees_make("echo old >1 && ln 1 2 && find . -exec touch -hd 2001-02-03 {} +");
-	change("1", JOURNAL_DATA, "echo ours >>1");
+	trees_make(
+		"echo old >1 && ln 1 2 && echo old >3 && find . -exec touch -hd 2001-02-03 {} +");
+	if (_i == 2)
+		change("3", JOURNAL_META, "chmod 600 3");
+	else if (_i == 3)
+		move("3", "4");
+	else
+		change("1", JOURNAL_DATA, "echo ours >>1");
+	if (_i == 1)
+		move("2", "5");
 	ck_assert_int_eq(go_to_step(2), SIGKILL);
 	wait_for_clocks();
-	sh("grep -qx old " OLD_TREE "/1 && echo his >" OLD_TREE "/1");
+	sh("cd " OLD_TREE " && n=%d && { test -e $n || n=4; } && grep -qx old $n && echo his >$n",
+	   _i < 2 ? 1 : 3);
+	if (_i > 1)
+		change(_i == 2 ? "3" : "4", JOURNAL_DATA, "echo ours >>[34]");
 	go_back(1);
-	sh("grep -qx his " OLD_TREE "/1");
+	sh("cd " OLD_TREE " && grep -qx his [134]");
+}
+END_TEST
+
+/* ---- somebody has changed there what a killed run moves ----------------------------------------
+ */
+
+static const struct {
+	const char *name, *his, *ours, *later; /* ours: "": it is moved alone */
+	unsigned flags;
+	const char *stays; /* in b there, or in a if it was not moved */
+} moves[] = {
+	{"f", "echo his >f", "echo ours >>a/f", "true", JOURNAL_DATA, "grep -qx his f"},
+	{"f", "setfacl -m u:7:r f", "chmod 600 a/f", "true", JOURNAL_META,
+	 "getfacl -n f | grep -q user:7:"},
+	{"d", "setfacl -m u:7:r d", "chmod 700 a/d", "true", JOURNAL_META,
+	 "getfacl -n d | grep -q user:7:"},
+	{"f", "setfacl -m u:7:r f", "", "chmod 600 b/f", JOURNAL_META,
+	 "getfacl -n f | grep -q user:7:"},
+	{"d", "setfacl -m u:7:r d", "", "chmod 700 b/d", JOURNAL_META,
+	 "getfacl -n d | grep -q user:7:"},
+};
+
+static void moved_after(int which, unsigned number)
+{
+	g_autofree char *a = g_build_filename("a", moves[which].name, NULL);
+	g_autofree char *b = g_build_filename("b", moves[which].name, NULL);
+	struct way way;
+
+	trees_make("mkdir -p a/d b && echo old >a/f && find . -exec touch -hd 2001-02-03 {} +");
+	sh("cd " OLD_TREE "/a && %s", moves[which].his);
+	if (*moves[which].ours)
+		change(a, moves[which].flags, moves[which].ours);
+	move(a, b);
+	ck_assert_int_eq(go_to_step(number), number ? SIGKILL : 0);
+	shared->first = shared->steps;
+	change(b, moves[which].flags, moves[which].later);
+	trees_commit();
+	journal_store_close(journal);
+	way_open(&way);
+	way_go(&way);
+	ck_assert_uint_gt(way.tree->conflicts->len, 0);
+	way_close(&way);
+	sh("cd " OLD_TREE " && n=%s && { cd b && test -e $n || cd ../a; } && %s", moves[which].name,
+	   moves[which].stays);
+}
+
+START_TEST(i12_changed_there_before_a_kill)
+{
+	unsigned steps = 1;
+
+	share_steps();
+	for (unsigned i = 0; i <= steps; i++) {
+		pid_t pid;
+
+		start(&pid);
+		if (!pid) {
+			moved_after(_i, i);
+			exit(0);
+		}
+		ck_assert_msg(end_of(pid) == 0, "killed after step %u of %u", i, steps);
+		steps = i ? steps : shared->first;
+	}
+	ck_assert_uint_ge(steps, 3);
 }
 END_TEST
 
@@ -419,7 +493,8 @@ int main(void)
 	tcase_add_test(tcase, i12_given_back_what_never_came);
 	tcase_add_test(tcase, i12_taken_away_what_never_came);
 	tcase_add_test(tcase, i12_renamed_there_after_a_kill);
-	tcase_add_test(tcase, i12_written_there_after_a_kill);
+	tcase_add_loop_test(tcase, i12_written_there_after_a_kill, 0, 4);
+	tcase_add_loop_test(tcase, i12_changed_there_before_a_kill, 0, G_N_ELEMENTS(moves));
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }
