@@ -236,11 +236,13 @@ bool carried_was_scanned(struct carried *carried)
 	return !carried->void_ && !mdb_get(carried->txn, carried->dbi, &key, &value);
 }
 
-bool carried_scanned(struct carried *carried, GError **error)
+bool carried_scanned(struct carried *carried, bool scanned, GError **error)
 {
 	MDB_val key = {.mv_data = "c", .mv_size = 1}, value = {.mv_data = "", .mv_size = 0};
+	int code = scanned ? mdb_put(carried->txn, carried->dbi, &key, &value, 0)
+			   : mdb_del(carried->txn, carried->dbi, &key, NULL);
 
-	return !failed(carried, mdb_put(carried->txn, carried->dbi, &key, &value, 0), error) &&
+	return !failed(carried, code == MDB_NOTFOUND ? 0 : code, error) &&
 	       carried_commit(carried, error);
 }
 

@@ -78,9 +78,9 @@ bool carried_find(struct carried *carried, uint64_t fileid, struct migrate_bindi
 typedef void (*carried_fn)(void *arg, const struct migrate_binding *handle);
 void carried_each_touching(struct carried *carried, carried_fn fn, void *arg);
 /* Whether a run before which the journal had looked at everything came to its end;
- * carried_scanned(): this one did. */
+ * carried_scanned(): this one did, and no other has to. */
 bool carried_was_scanned(struct carried *carried);
-bool carried_scanned(struct carried *carried, GError **error);
+bool carried_scanned(struct carried *carried, bool scanned, GError **error);
 /* In memory until carried_commit(), which blocks for the disk. */
 bool carried_put(struct carried *carried, const struct migrate_binding *handle,
 		 const struct carried_object *object, GError **error);

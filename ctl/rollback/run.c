@@ -195,7 +195,8 @@ static bool run_old(const struct volume_config *config, const struct rollback_op
 		}
 		same = tree && check_same_tree(tree, error);
 		ok = same && run_tree(tree, state->id, options, result, error) &&
-		     (!first || options->plan || carried_scanned(carried, error));
+		     (options->plan || first == tree->vanished ||
+		      carried_scanned(carried, first, error));
 		if (ok && state->unread)
 			add_unread(result->conflicts, state);
 		old_end(old);

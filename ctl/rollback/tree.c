@@ -364,8 +364,8 @@ bool tree_is_named(const struct tree *tree, const struct node *node, const struc
  * its names tell; where that scan says that it is gone, only what a name says counts.  Whose names
  * are not known is gone if the journal says so: a file may have others than those that it lost; and
  * what was made and removed again has no row any more. */
-static int why_unseen(const struct tree *tree, const struct node *node,
-		      const struct journal_row *row, const struct place *named)
+static int why_unseen(struct tree *tree, const struct node *node, const struct journal_row *row,
+		      const struct place *named)
 {
 	const bool file = row && !(row->flags & JOURNAL_DIRECTORY);
 	bool gone = row ? row->flags & JOURNAL_GONE : node->was_carried;
@@ -380,6 +380,7 @@ static int why_unseen(const struct tree *tree, const struct node *node,
 		ret = gone && ret == -ESTALE ? 0 : ret;
 	}
 	gone = gone || named || (node->at->len && !file);
+	tree->vanished |= !ret && !gone && !tree->unscanned;
 	return ret < 0 ? ret : ret || !gone ? -ESTALE : 0;
 }
 

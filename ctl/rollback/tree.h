@@ -152,6 +152,7 @@ struct tree {
 	struct node *root;
 	const bool *stop; /* when it becomes true, looking ends; NULL: it does not */
 	bool unread;	  /* a directory here could not be read: names are not known */
+	bool vanished;	  /* a scan of the journal has to say whether something here is gone */
 	bool unscanned;	  /* nor could a scan of the journal: what cannot be opened may be that */
 	bool serving;	  /* clients go on here: what is moved there has to be whole here */
 	/* Waits until the journal has all that was done here; NULL: nothing is done meanwhile. */

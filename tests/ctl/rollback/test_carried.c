@@ -95,7 +95,7 @@ START_TEST(notes)
 	ck_assert(!carried_is_elsewhere(carried, &handle));
 	ck_assert(!carried_was_scanned(carried));
 	ck_assert(carried_put(carried, &handle, &object, NULL));
-	ck_assert(carried_scanned(carried, NULL));
+	ck_assert(carried_scanned(carried, true, NULL));
 	carried_close(carried);
 	start(1, false);
 	ck_assert(carried_is_elsewhere(carried, &handle));

@@ -8,6 +8,7 @@
 
 /* The linker wraps these. */
 static bool watched, dies_in_plan, dies_in_carry;
+static unsigned scans;
 
 bool __real_journal_settle(struct journal_reader *reader, bool scan, int timeout_ms,
 			   GError **error);
@@ -15,6 +16,7 @@ bool __wrap_journal_settle(struct journal_reader *reader, bool scan, int timeout
 			   GError **error);
 bool __wrap_journal_settle(struct journal_reader *reader, bool scan, int timeout_ms, GError **error)
 {
+	scans += scan;
 	return watched || __real_journal_settle(reader, scan, timeout_ms, error);
 }
 
@@ -196,6 +198,26 @@ START_TEST(root_after_another_tree)
 }
 END_TEST
 
+/* What tells of its end is not told of what the retriever removes. */
+START_TEST(vanished)
+{
+	begin_run();
+	change("a/3", JOURNAL_DATA, "echo more >>a/3");
+	run(false, 0, NULL);
+	ck_assert_uint_eq(scans, 1);
+	const struct migrate_binding handle = handle_of("a/4");
+	journal_store_touch(journal, &handle, JOURNAL_DATA, NULL);
+	sh("rm " NEW_TREE "/a/4");
+	run(false, 1, NULL);
+	ck_assert_uint_eq(scans, 1);
+	journal_store_gone(journal, &handle);
+	run(false, 0, NULL);
+	ck_assert_uint_eq(scans, 2);
+	run(false, 0, NULL);
+	ck_assert_uint_eq(scans, 2);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("run");
@@ -207,6 +229,7 @@ int main(void)
 	tcase_add_loop_test(tcase, i12_root_after_one_that_was_killed, 0, 2); /* the first a plan */
 	tcase_add_test(tcase, root_after_one_that_was_killed_at_work);
 	tcase_add_test(tcase, root_after_another_tree);
+	tcase_add_test(tcase, vanished);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }
