@@ -22,6 +22,7 @@ from servers import NO_RETRIEVER, OLD, Ganesha, Stalled, old_server     # noqa: 
 from smbsource import is_own_user, reaches                              # noqa: E402
 from xdr import Reader, opaque, u32                                     # noqa: E402
 
+ROOTS = BASE + '/srv'                   # in place of /srv, where drafts have them
 PORTMAPPER = 100000
 COMMENT = 'Was wir tun: größer'
 
@@ -245,7 +246,7 @@ SMB_CONF = '''
 '''
 
 
-@case()
+@case(short=True)
 def drafts(args):
     """Configurations that packaged servers load, whatever an old server calls its exports."""
     # nobody waits for name servers that a sandbox has not
@@ -266,6 +267,7 @@ def drafts(args):
     made = {}
     for what in ('quickmigrate', 'ganesha', 'samba', 'all'):
         made[what], err = discover(args, host.address, '--draft', what, *options)
+        made[what] = made[what].replace('/srv/', ROOTS + '/')
         expect('line 5 is not understood: nonsense' in err and '[homes]' in err, f'notes: {err}')
     for what in ('quickmigrate', 'ganesha', 'samba'):
         expect(made[what] in made['all'], f'{what} is not in all of it')
@@ -275,9 +277,9 @@ def drafts(args):
         out.write(made['quickmigrate'])
     volumes = re.findall(r'^\[volume (.*)\]$', made['quickmigrate'], re.M)
     same(len(volumes), 9, f'volumes: {volumes}')
-    volume('/srv')
+    volume(ROOTS)
     for name in volumes:
-        os.makedirs(f'/srv/{name}/below')
+        os.makedirs(f'{ROOTS}/{name}/below')
     # all at a time: each waits a moment for its retriever
     asked = {name: subprocess.Popen([f'{args.build}/ctl/migratectl', '--config', config, 'status', name],
                                     stderr=subprocess.PIPE, text=True) for name in volumes}
@@ -290,11 +292,11 @@ def drafts(args):
                         'FSAL { Name = VFS; }', made['ganesha'])
     same(n, 9, 'blocks')
     expect('left out, it has no address here: nobody.invalid' in blocks, blocks)
-    new = Ganesha('new-server', '/srv', host=Host('new'), blocks=blocks).start()
+    new = Ganesha('new-server', ROOTS, host=Host('new'), blocks=blocks).start()
     found = json.loads(discover(args, new.address, '--json')[0])
     loaded = {export['path']: export for export in found['exports']}
-    same(set(loaded), {'/srv', *re.findall(r'Path = "(.*)";', blocks)}, 'exports that Ganesha has')
-    same({rule['clients'] for rule in loaded['/srv/home']['rules']},
+    same(set(loaded), {ROOTS, *re.findall(r'Path = "(.*)";', blocks)}, 'exports that Ganesha has')
+    same({rule['clients'] for rule in loaded[ROOTS + '/home']['rules']},
          {'192.0.2.7/32', '10.0.0.0/8', '*.example.com', 'staff'}, 'clients of /srv/home')
     new.stop()
 
@@ -303,13 +305,13 @@ def drafts(args):
     text = sh('testparm', '-s', '--suppress-prompt', BASE + '/smb.conf')
     shares = {section.partition(']')[0]: section for section in text.split('\n[')[1:]}
     same(set(shares) - {'global'}, {'Home', 'Below', 'elsewhere'}, 'shares')
-    for line in ('path = /srv/home\n', 'valid users = @staff OFFICE\\bob', 'hosts allow = 10.', 'read only = No',
+    for line in (f'path = {ROOTS}/home\n', 'valid users = @staff OFFICE\\bob', 'hosts allow = 10.', 'read only = No',
                  'migrate:volume = home', 'vfs objects = migrate\n', 'comment = "all"; of [them]'):
         expect(line in shares['Home'], f'{line!r} is not in {shares["Home"]}')
-    expect('path = /srv/below\n' in shares['Below'], shares['Below'])
-    root, = (name for name in volumes if f'[volume {name}]\nroot = /srv/{name}\n'
+    expect(f'path = {ROOTS}/below\n' in shares['Below'], shares['Below'])
+    root, = (name for name in volumes if f'[volume {name}]\nroot = {ROOTS}/{name}\n'
              f'source = nfs://{host.address}/\n' in made['quickmigrate'])
-    expect(f'path = /srv/{root}/data\n' in shares['elsewhere'], shares['elsewhere'])
+    expect(f'path = {ROOTS}/{root}/data\n' in shares['elsewhere'], shares['elsewhere'])
 
 
 @case()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What an integration test is: a script with cases, each run in a sandbox of its own.
 
-    test_x.py --build DIR [--module DIR] [--cache KIND] [--fs FS|SEED] [--long] [--broken]
+    test_x.py --build DIR [--module DIR] [--cache KIND] [--fs FS|SEED] [--short|--long] [--broken]
               [--seed N] [--keep-logs DIR] [CASE...]
 """
 import argparse
@@ -23,14 +23,18 @@ import xdr
 from sandbox import Failure
 
 CASES = {}
+SHORT = []                              # of these
 
 
-def case(guest=False, long=False, broken=None):
+def case(guest=False, long=False, broken=None, short=False):
     """Marks a function as a case.  guest: it needs the guest's kernel, or that of a suite; long: run with --long only;
+    short: where a script has such, --short runs them alone;
     broken: what is known to be wrong, run with --broken or by its name only.  It is called with the
     arguments of the command line (.build, .long, .seed, .random)."""
     def mark(function):
         CASES[function.__name__] = (function, guest, long, broken)
+        if short:
+            SHORT.append(function.__name__)
         return function
     return mark
 
@@ -125,6 +129,8 @@ def main(extra=None):
                         help='the file system of cases that do not say which, or what draws one for each '
                         '(default: $QUICKMIGRATE_FS, or ext4)')
     parser.add_argument('--kernel', metavar='SUITE', help="that of guests, of another Debian suite")
+    parser.add_argument('--short', action='store_true', default='QUICKMIGRATE_SHORT' in os.environ,
+                        help='only what stands for all of it (default: if $QUICKMIGRATE_SHORT is set)')
     parser.add_argument('--long', action='store_true', help='the sizes and repetitions of a night')
     parser.add_argument('--broken', action='store_true', help='also what is known to fail')
     parser.add_argument('--seed', type=int, default=1)
@@ -135,12 +141,13 @@ def main(extra=None):
     args = parser.parse_args()
     args.build = os.path.abspath(args.build)
     args.module = args.module and os.path.abspath(args.module)
+    sandbox.NEEDED += filter(None, (args.build, args.module))
     args.interrupted = False
     servers.MODULE, servers.CACHE, uml.SUITE = args.module, args.cache, args.kernel
     unknown = set(args.cases) - set(CASES)
     if unknown:
         parser.error(f'no such case: {" ".join(unknown)}; there are: {" ".join(CASES)}')
-    wanted = args.cases or [n for n, (_, _, long, broken) in CASES.items()
+    wanted = args.cases or args.short and SHORT or [n for n, (_, _, long, broken) in CASES.items()
                             if (args.long or not long) and (args.broken or not broken)]
     for guest in {CASES[name][1] for name in wanted} - {False}:
         if guest is True:

@@ -30,6 +30,8 @@ import traceback
 
 BASE = '/run/qm'                        # the run's own tmpfs
 LOGS = BASE + '/log'
+REPO = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+NEEDED = [REPO]                         # directories that no mount of the run hides
 SCRATCH = os.environ.get('QUICKMIGRATE_SCRATCH', '/var/tmp')      # where unlinked images are
 
 CLONE_NEWNS, CLONE_NEWPID, CLONE_NEWNET = 0x00020000, 0x20000000, 0x40000000
@@ -122,7 +124,8 @@ def first_process(body, alive):
     keep_mounts_private()
     sh('mount', '-t', 'proc', 'proc', '/proc')
     run = os.stat('/run')
-    sh('mount', '-t', 'tmpfs', '-o', f'mode={run.st_mode & 0o7777:o}', 'tmpfs', '/run')
+    with hiding_nothing('/run'):
+        sh('mount', '-t', 'tmpfs', '-o', f'mode={run.st_mode & 0o7777:o}', 'tmpfs', '/run')
     for directory in (LOGS, '/run/netns', '/run/lock', '/run/ganesha', '/run/rpcbind'):
         os.makedirs(directory)
     # Daemons keep state in these: not on the machine's.
@@ -215,14 +218,27 @@ MKFS = {
 MOUNT_OPTIONS = {'ext4': 'noinit_itable', 'xfs': 'defaults', 'btrfs': 'defaults'}
 
 
+@contextlib.contextmanager
+def hiding_nothing(directory):
+    """What is NEEDED below the directory is there again after what is mounted on it meanwhile."""
+    below = [(place, os.open(place, os.O_PATH | os.O_CLOEXEC)) for place in NEEDED
+             if place.startswith(directory + '/')]
+    yield
+    for place, fd in below:
+        os.makedirs(place, exist_ok=True)
+        check(libc.mount(f'/proc/self/fd/{fd}'.encode(), os.fsencode(place), None, MS_BIND | MS_REC, None))
+        os.close(fd)
+
+
 def layered(*directories):
     """What is written there is gone with the sandbox."""
     for n, directory in enumerate(directories):
         over = f'{BASE}/layer{n}'
         os.makedirs(over + '/upper')
         os.makedirs(over + '/work')
-        sh('mount', '-t', 'overlay', '-o',
-           f'lowerdir={directory},upperdir={over}/upper,workdir={over}/work', 'overlay', directory)
+        with hiding_nothing(directory):
+            sh('mount', '-t', 'overlay', '-o',
+               f'lowerdir={directory},upperdir={over}/upper,workdir={over}/work', 'overlay', directory)
 
 
 FS = 'ext4'                             # of what is made without saying which

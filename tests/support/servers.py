@@ -17,10 +17,9 @@ import nfs3
 import smbd
 from nlm4 import NLM
 from proxy import Proxy
-from sandbox import BASE, Failure, Host, Process, sh, show_logs, volume, wait_for
+from sandbox import BASE, REPO, Failure, Host, Process, sh, show_logs, volume, wait_for
 from xdr import Rpc, port_of, u32
 
-REPO = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 VOLUME = 'projects'
 STATD = 100024
 NO_RETRIEVER = 3                # exit status of migratectl

@@ -7,7 +7,7 @@ import subprocess
 from harness import same
 from sandbox import BASE, Process, volume, wait_for
 
-TREES = '/mnt/trees'
+TREES = BASE + '/trees'
 RUN = '/run/quickmigrate'
 
 
