@@ -51,7 +51,7 @@ def fails_by_request(args, fs, fault):
     same(status, 0, 'exit status of the guest')
 
 
-@case(guest=True)
+@case(guest=True, short=True)
 def reads_ext4(args):
     fails_by_request(args, 'ext4', 'reads')
 

@@ -429,7 +429,7 @@ def begin(args, name, lies, size='16G'):
     return World(args, lies, size)
 
 
-@case()
+@case(short=True)
 def names(args):
     world = begin(args, 'names', {'names': Names(**inner()), 'same': SameName(**inner())})
     world.run()
@@ -504,7 +504,7 @@ def replies(args):
         Twice, Early, Late, Truncated, Half, Mark, Fragments, Garbage, Denied)}).run()
 
 
-@case()
+@case(short=True)
 def once(args):
     """No client is told of a reply that makes no sense, if the next one does."""
     lies = {kind.__name__.lower(): kind(SIZE) for kind in (Truncated, Half, Mark, Fragments, Garbage)}

@@ -276,7 +276,7 @@ def connections(args):
     world.finish('connections', usage, slowest, f'connections={count}', count + 300)
 
 
-@case()
+@case(short=True)
 def never_read(args):
     """Peers that ask and never read an answer; one that is ended for that comes back."""
     world = World(args)
@@ -306,7 +306,7 @@ def never_read(args):
     world.finish('never_read', usage, slowest, f'asked={asked} ended={ended}')
 
 
-@case()
+@case(short=True)
 def gone_while_waiting(args):
     """Peers that ask for what cannot be had, and go away."""
     world = World(args)

@@ -126,7 +126,7 @@ def stalled(args):
     expect(max(waiting) <= 2 * crowd.streams, f'{max(waiting)} requests waited')
 
 
-@case()
+@case(short=True)
 def few_descriptors(args):
     """The old server stands still, and the retriever has no more descriptors than a tenth of the
     reads that clients give up: other peers are heard, new ones too, and it does not spin."""

@@ -101,7 +101,7 @@ def idle(migration):
     return int(status['demand_waiting']) == 0 and int(status['background_waiting']) == 0
 
 
-@case()
+@case(short=True)
 def nothing_is_asked_twice(args):
     """What is there costs the old server nothing more, nor does the end of the volume."""
     count = 300

@@ -50,7 +50,7 @@ def guarded(mutator, operations):
         raise
 
 
-@case()
+@case(short=True)
 def before_the_crawler(args):
     migration, mutator = begin(args, 400)
     guarded(mutator, 3000 if args.long else 800)
@@ -118,7 +118,7 @@ def write_into_missing_ranges(args):
     same(client.getattr(fh).mtime, attr.mtime, 'mtime at the end')
 
 
-@case()
+@case(short=True)
 def writes_survive_a_killed_retriever(args):
     """What a client wrote is in the record before it is answered."""
     migration, client, fh, content = one_file(args)

@@ -71,7 +71,7 @@ def nothing_new(root):
     same([n for n in os.listdir(root) if n != 'lost+found'], [], 'what is in the root')
 
 
-@case()
+@case(short=True)
 def go(args):
     """Everything can come: counts, sizes, files of it; then as text; and by the URL alone."""
     volume(OLD, fs='xfs')               # with nothing in it
@@ -221,7 +221,7 @@ def smb_tree(root):
     write(root + '/secret')
 
 
-@case()
+@case(short=True)
 def smb(args):
     """An old SMB server: what its listings hide is told, and descriptors are looked at."""
     volume(OLD)

@@ -61,7 +61,7 @@ def close(browser):
     browser.until('the dialog is gone', lambda: not browser.all('dialog'))
 
 
-@case()
+@case(short=True)
 def a_migration(args):
     """From attach to finalize, as somebody does who looks at the page only."""
     v, shown = begin(args, ['projects', 'archive'])

@@ -460,7 +460,7 @@ def a_listing_brings_attributes(args):
         expect(attr.used < after.used, f'wide{n} took {attr.used} bytes before it was filled')
 
 
-@case()
+@case(short=True)
 def default(args):
     race(args)
 

@@ -90,7 +90,7 @@ def served(migration, *more):
     return migration.status()
 
 
-@case()
+@case(short=True)
 def first(args):
     old, migration = stack(args.build, lambda root: tree.make(root, 3000, args.seed))
     migration.ctl('throttle', argument='1G')        # holds through the new starts

@@ -160,7 +160,7 @@ def copied(args, mixed):
     finish(migration, old)
 
 
-@case()
+@case(short=True)
 def from_smb(args):
     copied(args, False)
 

@@ -139,7 +139,7 @@ def read_some(session, paths):
                          smb2.read(ANY, 0, 8192), smb2.close(ANY))
 
 
-@case()
+@case(short=True)
 def as_they_were(args):
     server, paths = old_tree(args.random, FILES)
     old, may = look_at_all(server.session('root', 'old'), paths), rights(server, 'old', paths)

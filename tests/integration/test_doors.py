@@ -94,7 +94,7 @@ def paths():
             yield os.path.relpath(os.path.join(directory, name), OLD)
 
 
-@case()
+@case(short=True)
 def one_fill(args):
     """Everything is read through both at once, in the same order, so that they meet."""
     server, migration, nfs, smb = begin(args, proxied=True)
@@ -145,7 +145,7 @@ def one_range(args):
     same(len(covering), 1, f'READs of the range ({server.proxy.reads})')
 
 
-@case()
+@case(short=True)
 def names(args):
     """Made, renamed and removed through one, seen by the other; in directories that are not filled
     before."""

@@ -85,7 +85,7 @@ def compare_nodes(cluster, name):
          'what differs between the nodes')
 
 
-@case()
+@case(short=True)
 def clients_write_while_their_volume_moves(args):
     """It is moved, each of its servers is killed, then the node; at last every byte is right.  Locks of NFSv3 are
     reclaimed by who had them."""

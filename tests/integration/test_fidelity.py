@@ -164,7 +164,7 @@ def check(old, lost):
     expect(acls > 100 and users > 100, f'{acls} ACLs and {users} with attributes: too few')
 
 
-@case(guest=True)
+@case(guest=True, short=True)
 def over_nfs(args):
     old = knfsd.KernelServer(lambda root: dressed(root, args.random)).start()
     lines = migrate(args, f'nfs://{old.address}{knfsd.EXPORT}')
@@ -275,7 +275,7 @@ def nfs4_acls_for_samba(args):
     old.stop()
 
 
-@case()
+@case(short=True)
 def from_a_local_tree(args):
     volume(OLD, '1G')
     dressed(OLD, args.random)

@@ -91,7 +91,7 @@ def read_all_ways(args, fs):
         same(way(f'{NEW}/{name}/file'), way(f'{OLD}/{name}/file'), f'{name}, when all is whole')
 
 
-@case()
+@case(short=True)
 def reads(args):
     """Each way of reading, of a file of its own, beside the old server's."""
     read_all_ways(args, 'ext4')
@@ -107,7 +107,7 @@ def reads_btrfs(args):
     read_all_ways(args, 'btrfs')
 
 
-@case()
+@case(short=True)
 def changes(args):
     """Each way of changing, of stubs and of a plain copy: no difference, then and in the end."""
     def tree(root):

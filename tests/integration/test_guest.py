@@ -80,7 +80,7 @@ def kernel_v3(args):
     client(args, 'vers=3,proto=tcp,nolock', NEW, 'v3')
 
 
-@case(guest=True)
+@case(guest=True, short=True)
 def kernel_v4_2(args):
     client(args, 'vers=4.2', '/export', 'v42')
 

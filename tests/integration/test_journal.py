@@ -56,7 +56,7 @@ def append(path, text='more'):
         file.write(text)
 
 
-@case()
+@case(short=True)
 def over_nfs(args):
     """Each kind of change; nothing else has a row, though everything was fetched meanwhile.  What is
     known outlives the end of the migration, and not that of the way back."""
@@ -97,7 +97,7 @@ def over_nfs(args):
     expect('closed' in migration.ctl('status'), 'status does not say that the way back is closed')
 
 
-@case()
+@case(short=True)
 def over_smb(args):
     migration = begin(args)
     client = smbfiles.Files(migration.start_smbd().session())

@@ -192,7 +192,7 @@ def settled(migration):
     return None if text is None else json.loads(text)
 
 
-@case()
+@case(short=True)
 def any_order(args):
     migration, before = begin(args)
     for turn in range(6):

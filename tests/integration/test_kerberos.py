@@ -68,7 +68,7 @@ def lose_connections(migration):
             os.kill(pid, signal.SIGKILL)
 
 
-@case()
+@case(short=True)
 def whole(args):
     """Encrypted, signed, at another port; with descriptors; by workers without any rights."""
     realm, old, migration = world(args, port=PORT, smb_encryption='required',

@@ -45,7 +45,7 @@ def url(sec, version=3):
     return f'nfs://{HOST}{path}?version={version}&sec={sec}'
 
 
-@case()
+@case(short=True)
 def every_flavour(args):
     """By version 3 and 4: all that is there comes, large files do in many pieces; krb5p hides it."""
     _, old, migration = world(args, fill_all)

@@ -208,7 +208,7 @@ class Contents(tree.Comparison):
             self.say(path, f'size {b.st_size}, not {a.st_size}')
 
 
-@case()
+@case(short=True)
 def crawler_and_retriever(args):
     nfs_source(args, ['crawler', 'retriever'])
 

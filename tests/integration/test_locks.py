@@ -346,7 +346,7 @@ def share_reservations(args):
     in_all_states(args, share_story)
 
 
-@case()
+@case(short=True)
 def byte_ranges(args):
     in_all_states(args, lock_story)
 
@@ -518,7 +518,7 @@ class Reclaimer:
             self.side.say('close', self.client.close_state(self.opener, fh, opened.stateid))
 
 
-@case()
+@case(short=True)
 def reclaimed_after_a_crash(args):
     """The server is killed and starts again: opens, reservations and locks of v4 and locks of v3
     are reclaimed in its time of grace, and I/O goes on with what is left of a stub."""

@@ -36,7 +36,7 @@ def put(path, data=b'', ns=None):
         os.utime(path, ns=(ns, ns))
 
 
-@case()
+@case(short=True)
 def names(args):
     """Every byte alone, first and last, and every length."""
     wanted = {bytes([b]) for b in range(1, 256)} - {b'/', b'.'}
@@ -95,7 +95,7 @@ def linked(root):
         os.link(f'{root}/a{n}/inner/one', f'{root}/b{n}/four')
 
 
-@case()
+@case(short=True)
 def hard_links(args):
     """The first name may be any of them, by LOOKUP or by a listing, before or after another's data,
     with the retriever killed in between."""
@@ -177,7 +177,7 @@ def very_wide_directory(args):
     wide(args, 1000000, 3000)
 
 
-@case()
+@case(short=True)
 def holes(args):
     """Zeros are left as holes; what is read through a hole that is missing is never zeros by
     mistake."""
@@ -203,7 +203,7 @@ def holes(args):
         expect(used <= most, f'{name} takes {used} bytes')
 
 
-@case()
+@case(short=True)
 def times(args):
     """From 1970 to the last second of NFSv3's clock."""
     wanted = {}

@@ -173,7 +173,7 @@ def dashboard(migration):
             expect(found, f'{panel["title"]}: {expression} finds nothing of {known}')
 
 
-@case()
+@case(short=True)
 def of_two_volumes(args):
     migration = world(args)
     start_endpoint(migration)

@@ -66,7 +66,7 @@ def whole(args, files, fs=None, **settings):
             same(client.read_all(handle), file.read(), f'{path}: content')
 
 
-@case()
+@case(short=True)
 def everything(args):
     whole(args, 20000)
 

@@ -72,7 +72,7 @@ COMMANDS = {'attach': (), 'copy': (), 'errors': (), 'trace': (), 'report': (), '
             'backup-list': (), 'rollback': (), 'changes': (), 'commit': (), 'cutover': ()}
 
 
-@case()
+@case(short=True)
 def each_command(args):
     migration = begin(args)
     for who in MEMBERS.values():

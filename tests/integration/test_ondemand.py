@@ -74,7 +74,7 @@ def names_below(before, path):
             if p != b'.' and p.startswith(prefix) and b'/' not in p[len(prefix):]}
 
 
-@case()
+@case(short=True)
 def lookup_first(args):
     """NFSv3, paths in random order, nothing ever listed before it is looked up."""
     _, migration, before = begin(args, 1500)
@@ -154,7 +154,7 @@ def v4_1(args):
     version4(args, 1)
 
 
-@case()
+@case(short=True)
 def v4_2(args):
     version4(args, 2)
 

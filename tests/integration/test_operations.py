@@ -432,7 +432,7 @@ def operations_on_dummies(args):
     run_table(args, ('untouched', 'named'), (3, 42), 3, stub_attributes='lazy')
 
 
-@case()
+@case(short=True)
 def no_space(args):
     """What does not fit is refused, and listed, and comes when there is room; nothing is zeros."""
     large = args.random.randbytes(24 << 20)

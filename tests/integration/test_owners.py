@@ -48,7 +48,7 @@ def denied(client, path):
     return False
 
 
-@case()
+@case(short=True)
 def a_user_is_another_here(args):
     _, migration = stack(args.build, fill, map_users='1000:3000 1500-1998:5000',
                          map_groups='100:300')

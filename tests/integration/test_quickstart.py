@@ -185,7 +185,7 @@ def sets_up_a_volume_of_an_smb_server(args):
             same(file.read(), path * 100, path)
 
 
-@case()
+@case(short=True)
 def refuses_nonsense(args):
     fresh_machine()
     volume(OLD)

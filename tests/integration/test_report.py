@@ -216,7 +216,7 @@ def hashes_are_right():
     return found
 
 
-@case()
+@case(short=True)
 def compared(args):
     """What clients did is told apart, what differs is listed, and every byte has its hash."""
     migration = begin(args)

@@ -300,7 +300,7 @@ def extended(path):
     return {name: os.getxattr(path, name) for name in os.listxattr(path)}
 
 
-@case()
+@case(short=True)
 def what_never_came_stays(args):
     """NFS version 3 tells of no attributes of users, and of none of root's.  What somebody else gave files
     there since is a conflict."""

@@ -180,7 +180,7 @@ def what_had_no_room_stays(args):
         same(sorted(file.streams()), ['::$DATA', ':long:$DATA'], 'streams')
 
 
-@case()
+@case(short=True)
 def carried(args):
     """All that can be said, and what it costs."""
     server, migration, new = begin(args)

@@ -175,7 +175,7 @@ def killed_while_it_lists(args):
     ends(migration, {'plain', 'large', 'below'})
 
 
-@case()
+@case(short=True)
 def hundreds(args):
     """More than are listed one by one; each of them is in the report."""
     names = [f'n:{n}' for n in range(300)]

@@ -70,7 +70,7 @@ class Server:
             counts[call.path] = counts.get(call.path, 0) + 1
 
 
-@case()
+@case(short=True)
 def sizes(args):
     """Up to 64 KiB they come so, and are not asked for again."""
     def make(root):
@@ -163,7 +163,7 @@ def answers_that_are_not_the_file(args):
     same({os.path.basename(path) for path in server.alone}, set(Liar.LIES), 'what was read again')
 
 
-@case()
+@case(short=True)
 def streams_come_first(args):
     """Where an answer has not room for all, the bytes come later: a stream would not."""
     def make(root):

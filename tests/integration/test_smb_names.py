@@ -66,7 +66,7 @@ def all_of_them(args, sensitive):
     finish(migration)
 
 
-@case()
+@case(short=True)
 def names_that_differ_in_case(args):
     """Samba finds what is called exactly so first."""
     all_of_them(args, 'no')
@@ -409,7 +409,7 @@ def reparse_points(root):
         put(f'{root}/{name}/in', name.encode() * 100)
 
 
-@case()
+@case(short=True)
 def reparse_points_of_every_kind(args):
     server = Reparsing()
     _, migration = world(args, reparse_points, on_reply=server.on_reply)

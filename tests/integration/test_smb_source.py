@@ -67,7 +67,7 @@ def world(args, make=fill, port=None, server=None, **settings):
 
 
 
-@case()
+@case(short=True)
 def whole(args):
     """Used by clients, then crawled to the end."""
     _, migration = world(args)

@@ -205,7 +205,7 @@ def check_end(migration):
     migration.ctl('finalize')
 
 
-@case()
+@case(short=True)
 def files(args):
     old, migration = stack(args.build, fill, old=OLD_SERVER)
     client, handles = prepare(migration)

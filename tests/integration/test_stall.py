@@ -47,7 +47,7 @@ def answered(call):
     return result, time.monotonic() - start
 
 
-@case()
+@case(short=True)
 def jukebox(args):
     """NFSv3, at the hold time and not later; then the retry finds it done."""
     old, migration, client, handles = begin(args, hold_ms=2000)
@@ -278,7 +278,7 @@ def connections_are_reset(args):
     no_differences(tree.compare(OLD, NEW))
 
 
-@case()
+@case(short=True)
 def without_a_retriever(args):
     """JUKEBOX until it is there; what is normal goes on."""
     old, migration, client, handles = begin(args)

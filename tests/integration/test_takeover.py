@@ -66,7 +66,7 @@ def finished(migration):
              lambda: client.once(nfs3.GETATTR, opaque(old))[0] == nfs3.STALE)
 
 
-@case(guest=True)
+@case(guest=True, short=True)
 def from_the_kernels_server(args):
     goes_on(args, knfsd.KernelServer(fill, service=SERVICE).start(), knfsd.EXPORT, 1)
 

@@ -53,7 +53,7 @@ def own():
     return {'nfs_certificate': BASE + '/new.test.crt', 'nfs_key': BASE + '/new.test.key'}
 
 
-@case()
+@case(short=True)
 def whole(args):
     """By version 3 and 4, with a certificate of this host's, by Kerberos in TLS, and to an address;
     nothing is seen."""

@@ -223,7 +223,7 @@ def mend(migration, planted):
     check_planted(proof(migration, status=1), planted)
 
 
-@case()
+@case(short=True)
 def planted(args):
     find_planted(args, 'ext4')
 

@@ -25,7 +25,7 @@ RUN = '/run/quickmigrate'
 NO_RETRIEVER = 3
 
 
-@case()
+@case(short=True)
 def several_at_once(args):
     """Waves, names and all of them: each has a line, and one that fails does not stop the others."""
     v = Volumes(args.build, ['a', 'b', 'c', 'd'], 'wave = 1\nbandwidth = 3M', c='wave = 2',
