@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /*
- * The file of old handles, as text: a line that says what it is, and one for each alias,
+ * The file of takeover handles, as text: a line that says what it is, and one for each alias,
  *
  *	OLD-HANDLE FILEID FSID TYPE NEW-HANDLE PATH
  *

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /*
- * The index of old handles: a header, two tables of chains, and after them one entry behind the
- * other, which are never moved, and changed only when they are named.  Each is in a chain by its
- * old handle and in one by its inode's number; a chain goes from the last entry to the first, so
- * that it ends whatever is damaged.  Tables and header are mapped, to be read: where the file
- * system is full a store through the map would be a SIGBUS (btrfs needs room to write over what has
- * its blocks), and pwrite() is an error.
+ * The index of takeover handles: a header, two tables of chains, and after them one entry behind
+ * the other, which are never moved, and changed only when they are named.  Each is in a chain by
+ * its takeover handle and in one by its inode's number; a chain goes from the last entry to the
+ * first, so that it ends whatever is damaged.  Tables and header are mapped, to be read: where the
+ * file system is full a store through the map would be a SIGBUS (btrfs needs room to write over
+ * what has its blocks), and pwrite() is an error.
  *
  * An entry is whole before a chain leads to it.  Where a power cut may have lost pages the chains
  * are made anew from the entries, up to the first that does not make sense.

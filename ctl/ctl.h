@@ -170,10 +170,11 @@ void ctl_journal_wait(const struct ctl *ctl);
 /* [journal] in a line, g_free. */
 char *ctl_journal_text(GKeyFile *status);
 enum ctl_exit ctl_takeover(const struct ctl *ctl);
-/* The volume was attached: the file of old handles is made, where the configuration wants it. */
+/* The volume was attached: the file of takeover handles is made, where the configuration wants it.
+ */
 enum ctl_exit ctl_takeover_attached(const struct ctl *ctl);
 bool ctl_takeover_is_on(const struct ctl *ctl);
-/* Adds [takeover] of the volume to its status, where there are old handles. */
+/* Adds [takeover] of the volume to its status, where there are takeover handles. */
 void ctl_takeover_state(const struct ctl *ctl, GKeyFile *status);
 /* [takeover] in a line, g_free; NULL: there is none. */
 char *ctl_takeover_text(GKeyFile *status);

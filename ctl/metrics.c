@@ -45,7 +45,7 @@ static const struct family {
 	 "Objects that failed; migratectl errors lists them."},
 	{"losses", GAUGE, "counters", "losses",
 	 "Things that could not be carried over; migratectl report lists them."},
-	{"names_given_up", GAUGE, "counters", "names-skipped", "Names that were given up."},
+	{"names_skipped", GAUGE, "counters", "names-skipped", "Names that were skipped."},
 	{"set_aside_objects", GAUGE, "counters", "aside", "Objects of a copy that are set aside."},
 	{"set_aside_bytes", GAUGE, "counters", "aside-bytes",
 	 "Space that is taken by what is set aside."},

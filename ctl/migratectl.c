@@ -62,7 +62,9 @@ static enum ctl_exit finalize_volume(const struct ctl *ctl)
 	printf("%s: finished; nothing of ours is on the volume, and the file server's "
 	       "configuration can do without it%s\n",
 	       ctl->volume,
-	       ctl_takeover_is_on(ctl) ? " once old handles have ended (migratectl takeover)" : "");
+	       ctl_takeover_is_on(ctl)
+		       ? " once no takeover handle is used any more (migratectl takeover)"
+		       : "");
 	uint64_t losses = ctl_number(reply, "finalize", "losses");
 	if (losses)
 		printf("%s: %" G_GUINT64_FORMAT " things could not be carried over; see migratectl "
@@ -70,7 +72,7 @@ static enum ctl_exit finalize_volume(const struct ctl *ctl)
 		       ctl->volume, losses, ctl->volume);
 	uint64_t names = ctl_number(reply, "finalize", "names-skipped");
 	if (names)
-		printf("%s: among them are names that were given up: %" G_GUINT64_FORMAT "\n",
+		printf("%s: among them are names that were skipped: %" G_GUINT64_FORMAT "\n",
 		       ctl->volume, names);
 	return result;
 }
@@ -104,7 +106,7 @@ static const struct command {
 	{"cutover", "NAME", 1, 1, ctl_cutover,
 	 "print the check-list of the switch, and who uses the old server"},
 	{"takeover", "NAME [check|prepare|end]", 1, 2, ctl_takeover,
-	 "switch without a remount: old handles, and who uses them"},
+	 "switch without a remount: takeover handles, and who uses them"},
 	{"attach", "NAME...", 1, INT_MAX, ctl_attach,
 	 "bind the root to the old server; clients can be switched then", EACH},
 	{"status", "[NAME...]", 0, INT_MAX, ctl_status,
@@ -118,7 +120,7 @@ static const struct command {
 	{"retry", "NAME [PATH...]", 1, INT_MAX, ctl_retry,
 	 "try again what failed; or mend what verify --content has found", AT_ONCE, -1},
 	{"skip", "NAME [PATH...]", 1, INT_MAX, ctl_skip,
-	 "give up what can never come, and write down why"},
+	 "leave what can never come on the old server, and write down why"},
 	{"aside", "NAME [PATH...]", 1, INT_MAX, ctl_aside,
 	 "list what of a copy was set aside; restore or discard it"},
 	{"accept", "NAME", 1, 1, accept_losses,

@@ -41,7 +41,7 @@ static bool check_skip(const struct ctl *ctl)
 	bool filtered = ctl->reason || ctl->below;
 
 	if (filtered == (*ctl->arguments != NULL))
-		return ctl_complain("skip: give the PATH of what is given up, as " PROGRAM
+		return ctl_complain("skip: give the PATH of what is to be skipped, as " PROGRAM
 				    " errors %s shows it; or --reason=TEXT, or --below=DIRECTORY",
 				    ctl->volume);
 	if (ctl->because && (strchr(ctl->because, '\n') || !*ctl->because))
@@ -55,11 +55,11 @@ static void print_skipped(const struct ctl *ctl, GKeyFile *reply)
 	uint64_t directories = ctl_number(reply, "skip", "directories");
 
 	if (!names) {
-		printf("%s: nothing had to be given up: all names are here, or are gone there\n",
+		printf("%s: nothing had to be skipped: all names are here, or are gone there\n",
 		       ctl->volume);
 		return;
 	}
-	printf("%s: %" G_GUINT64_FORMAT " name%s given up, %" G_GUINT64_FORMAT
+	printf("%s: %" G_GUINT64_FORMAT " name%s skipped, %" G_GUINT64_FORMAT
 	       " director%s filled; see migratectl report %s\n",
 	       ctl->volume, names, names == 1 ? "" : "s", directories,
 	       directories == 1 ? "y" : "ies", ctl->volume);
@@ -79,7 +79,7 @@ enum ctl_exit ctl_skip(const struct ctl *ctl)
 		return CTL_USAGE;
 	if (strlen(text) > COMMAND_MAX) {
 		ctl_complain("skip: these are too many for one command: name those of one "
-			     "directory, or give up all that it has with --all");
+			     "directory, or skip all that it has with --all");
 		return CTL_USAGE;
 	}
 	result = ctl_ask_once(ctl, text, &reply);

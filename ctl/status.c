@@ -291,8 +291,8 @@ static void print_table(const char *volume, GKeyFile *status)
 	}
 	print_errors(volume, status);
 	if (names)
-		print_row("Given up", "%" G_GUINT64_FORMAT " names; see migratectl report %s",
-			  names, volume);
+		print_row("Skipped", "%" G_GUINT64_FORMAT " names; see migratectl report %s", names,
+			  volume);
 	if (losses)
 		print_row("Not carried", "%" G_GUINT64_FORMAT "; see migratectl report %s", losses,
 			  volume);

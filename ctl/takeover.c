@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The switch without a remount: what an administrator does in which order, the file of old handles,
- * and who still uses them.  The door reads the file (fsal_migrate/takeover/takeover.h).
+ * The switch without a remount: what an administrator does in which order, the file of takeover
+ * handles, and who still uses them.  The door reads the file (fsal_migrate/takeover/takeover.h).
  */
 #include "ctl/ctl.h"
 
@@ -103,14 +103,15 @@ static void print_switch(const struct volume_config *config, int file, size_t ha
 	checklist_item(
 		"The old server is fenced: nobody but this machine reaches it; it is not made "
 		"read-only before, or clients see that as an error");
-	checklist_item("migratectl attach %s, which ends with the old handles%s", name,
+	checklist_item("migratectl attach %s, which ends with the takeover handles%s", name,
 		       file == -ENOENT ? ""
 		       : file < 0      ? ": THE FILE CANNOT BE READ"
 				       : "");
 	if (file == 0)
 		printf("        %zu are known by now; migratectl takeover %s prepare takes more\n",
 		       handles, name);
-	checklist_item("systemctl restart nfs-ganesha; its log says how many old handles it knows");
+	checklist_item(
+		"systemctl restart nfs-ganesha; its log says how many takeover handles it knows");
 	checklist_item(
 		"The address is taken from the old server and given to this one: ip address add "
 		"ADDRESS dev DEVICE; arping -U -I DEVICE ADDRESS");
@@ -132,10 +133,10 @@ static void print_clients(const struct volume_config *config)
 
 	puts("\nAfter it");
 	checklist_item(
-		"Clients mount anew when it suits them; when none uses old handles any more: "
+		"Clients mount anew when it suits them; when none uses takeover handles any more: "
 		"migratectl takeover %s end",
 		config->name);
-	printf("        %u of %u clients used old handles today or yesterday\n",
+	printf("        %u of %u clients used takeover handles today or yesterday\n",
 	       takeover_recent(clients), clients->len);
 	for (guint i = 0; i < clients->len; i++) {
 		const struct takeover_client *client = clients->pdata[i];
@@ -174,7 +175,8 @@ static enum ctl_exit prepare(const struct ctl *ctl, const struct volume_config *
 		ctl_complain("%s", error->message);
 		return CTL_REFUSED;
 	}
-	printf("%s: %u old handles are in %s\n", ctl->volume, made.handles, config->takeover_file);
+	printf("%s: %u takeover handles are in %s\n", ctl->volume, made.handles,
+	       config->takeover_file);
 	if (made.many)
 		printf("%s: these directories are on several file systems of the old server; "
 		       "clients see one here\n",
@@ -215,17 +217,18 @@ static enum ctl_exit end(const struct ctl *ctl, const struct volume_config *conf
 	const guint recent = takeover_recent(clients);
 
 	if (recent && !ctl->accept) {
-		ctl_complain(
-			"%s: %u clients used old handles today or yesterday, %s among them: let "
-			"them mount anew, or give --accept, and what they have mounted fails",
-			ctl->volume, recent,
-			((struct takeover_client *)clients->pdata[0])->address);
+		ctl_complain("%s: %u clients used takeover handles today or yesterday, %s among "
+			     "them: let "
+			     "them mount anew, or give --accept, and what they have mounted fails",
+			     ctl->volume, recent,
+			     ((struct takeover_client *)clients->pdata[0])->address);
 		return CTL_REFUSED;
 	}
 	if (!drop(config->takeover_file, "") || !drop(config->takeover_file, ".all") ||
 	    !drop(config->takeover_file, ".clients"))
 		return CTL_REFUSED;
-	printf("%s: no old handles are known any more; take Takeover = out of the exports, and "
+	printf("%s: no takeover handles are known any more; take Takeover = out of the exports, "
+	       "and "
 	       "takeover = out of the configuration\n",
 	       ctl->volume);
 	return CTL_OK;
@@ -264,7 +267,7 @@ void ctl_takeover_state(const struct ctl *ctl, GKeyFile *status)
 	size_t handles;
 
 	if (config && read_file(config, &handles, &fsid) == 0) {
-		g_key_file_set_uint64(status, "takeover", "old-handles", handles);
+		g_key_file_set_uint64(status, "takeover", "handles", handles);
 		if (all_known(config))
 			g_key_file_set_string(status, "takeover", "all-known", all_known(config));
 		g_key_file_set_uint64(status, "takeover", "clients", clients->len);
@@ -280,9 +283,9 @@ char *ctl_takeover_text(GKeyFile *status)
 
 	if (!g_key_file_has_group(status, "takeover"))
 		return NULL;
-	return g_strdup_printf("%" G_GUINT64_FORMAT " old handles%s; %" G_GUINT64_FORMAT
+	return g_strdup_printf("%" G_GUINT64_FORMAT " takeover handles%s; %" G_GUINT64_FORMAT
 			       " of %" G_GUINT64_FORMAT " clients used them today or yesterday",
-			       ctl_number(status, "takeover", "old-handles"),
+			       ctl_number(status, "takeover", "handles"),
 			       !all ? ""
 			       : !strcmp(all, "yes")
 				       ? " of mounts, and those of all objects"

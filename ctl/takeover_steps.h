@@ -7,7 +7,8 @@
 
 #include "lib/config/volume_config.h"
 
-/* ---- making the file of old handles (takeover_make.c) ------------------------------------------
+/* ---- making the file of takeover handles (takeover_make.c)
+ * ------------------------------------------
  */
 
 struct takeover_made {
@@ -35,7 +36,7 @@ struct takeover_client {
 };
 /* What the door has counted, of struct takeover_client, those of the latest day first. */
 GPtrArray *takeover_clients(const struct volume_config *config);
-/* How many of them used old handles today, or yesterday. */
+/* How many of them used takeover handles today, or yesterday. */
 guint takeover_recent(const GPtrArray *clients);
 
 #endif

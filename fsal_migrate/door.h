@@ -34,7 +34,7 @@
  *   volume  pool  status
  *
  * Locks, in the order in which they are taken:
- *   takeover.c's      what exports know of old handles; held across lookups of the FSAL below
+ *   takeover.c's      what exports know of takeover handles; held across lookups of the FSAL below
  *   connection.c's    the list of volumes, their numbers of exports
  *   volume.lock       fills, parked requests, the list of exports; see the members
  *   the locks of libmigrate, and of pool.c, old_handles.c and takeover_clients.c (leaves)

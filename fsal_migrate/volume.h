@@ -47,7 +47,7 @@ struct mg_volume {
 struct mg_takeover_clients;
 struct mg_takeover_objects;
 
-/* Of an export with old handles (takeover.c). */
+/* Of an export with takeover handles (takeover.c). */
 struct mg_takeover {
 	char *file; /* NULL: it has none */
 	struct mg_takeover_clients *clients;

@@ -14,7 +14,7 @@ static const struct {
 	[FINAL_DIFFERENT] = {"differences", "What differs from the old server"},
 	[FINAL_UNFINISHED] = {"unfinished", "What is not here yet"},
 	[FINAL_FAILED] = {"failed", "What failed, and why"},
-	[FINAL_GIVEN_UP] = {"given_up", "Names that were given up"},
+	[FINAL_GIVEN_UP] = {"given_up", "Names that were skipped"},
 	[FINAL_LOST] = {"lost", "What could not be carried over"},
 	[FINAL_CLIENTS] = {"clients", "What clients made, changed and removed"},
 };
@@ -26,7 +26,7 @@ static const char *const status_titles[PROOF_STATUS_COUNT] = {
 	[PROOF_CHANGED] = "changed by clients since the switch",
 	[PROOF_MADE] = "made by clients since the switch",
 	[PROOF_REMOVED] = "removed or renamed by clients",
-	[PROOF_GIVEN_UP] = "given up",
+	[PROOF_GIVEN_UP] = "skipped",
 	[PROOF_UNFINISHED] = "unfinished",
 	[PROOF_DIFFERENT] = "different",
 	[PROOF_FAILED] = "could not be compared",

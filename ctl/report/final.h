@@ -114,7 +114,7 @@ const char *final_kind_title(enum final_kind kind);
 /* What the objects of a status are called, for people. */
 const char *final_status_title(enum proof_status status);
 
-#define FINAL_UNLISTED "given up; the manifest does not have them"
+#define FINAL_UNLISTED "skipped; the manifest does not have them"
 
 /* "2026-11-23T08:00:00Z"; "-" for 0.  g_free. */
 char *final_time(int64_t seconds);

@@ -152,7 +152,7 @@ static void publish_takeover(struct mg_export *export, struct migrate_alias *lis
 	mg_leave(export);
 	mg_takeover_handles_set(export, handles, ready, takeover->objects);
 	gsh_free(handles);
-	LogEvent(COMPONENT_FSAL, "Volume %s: %zu old handles are known for export %u",
+	LogEvent(COMPONENT_FSAL, "Volume %s: %zu takeover handles are known for export %u",
 		 export->volume->name, ready, op_ctx->ctx_export->export_id);
 }
 
@@ -254,7 +254,7 @@ static void forget_takeover(struct mg_export *export)
 	export->takeover.known = export->takeover.all_known = false;
 	drop_objects(export);
 	mg_takeover_handles_set(export, NULL, 0, NULL);
-	LogEvent(COMPONENT_FSAL, "Volume %s: %s is gone: no old handles are known any more",
+	LogEvent(COMPONENT_FSAL, "Volume %s: %s is gone: no takeover handles are known any more",
 		 export->volume->name, export->takeover.file);
 }
 
@@ -269,7 +269,8 @@ static void take(struct mg_export *export, const struct stat *st)
 	takeover->st = *st; /* also of one that makes no sense: it is told once */
 	if (result < 0) {
 		LogCrit(COMPONENT_FSAL,
-			"Volume %s: %s cannot be used (%s): the old handles that were known before "
+			"Volume %s: %s cannot be used (%s): the takeover handles that were known "
+			"before "
 			"are; make it anew with migratectl takeover %s prepare",
 			export->volume->name, takeover->file, strerror(-result),
 			export->volume->name);
@@ -328,7 +329,8 @@ int mg_takeover_open(struct mg_export *export, const char *file)
 	}
 	if (result == -ENOENT)
 		LogWarn(COMPONENT_FSAL,
-			"Volume %s: Takeover: there is no %s yet: no old handle is known before "
+			"Volume %s: Takeover: there is no %s yet: no takeover handle is known "
+			"before "
 			"migratectl takeover %s prepare",
 			export->volume->name, file, export->volume->name);
 	clients = gsh_concat(file, ".clients");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /*
- * Which clients still use old handles, by day: `migratectl takeover` shows it.  Kept in a file, a
- * line "DAY ADDRESS REQUESTS" each, that is written anew now and then, and when its exports go: a
- * server that is killed forgets the last seconds.
+ * Which clients still use takeover handles, by day: `migratectl takeover` shows it.  Kept in a
+ * file, a line "DAY ADDRESS REQUESTS" each, that is written anew now and then, and when its exports
+ * go: a server that is killed forgets the last seconds.
  */
 #ifndef FSAL_MIGRATE_TAKEOVER_TAKEOVER_CLIENTS_H
 #define FSAL_MIGRATE_TAKEOVER_TAKEOVER_CLIENTS_H

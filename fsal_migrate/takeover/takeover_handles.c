@@ -25,8 +25,8 @@ struct owned {
 	struct mg_takeover_handle handles[];
 };
 
-/* What requests look at: sorted by the old handle, each once.  It is never freed while requests may
- * come: it is made once for each change of an export. */
+/* What requests look at: sorted by the takeover handle, each once.  It is never freed while
+ * requests may come: it is made once for each change of an export. */
 struct table {
 	struct table *before;
 	const struct mg_takeover_objects **objects; /* behind the handles */
@@ -48,7 +48,7 @@ static int compare_bytes(const void *a, size_t a_len, const void *b, size_t b_le
 	return a_len != b_len ? (a_len < b_len ? -1 : 1) : memcmp(a, b, a_len);
 }
 
-/* Of the same old handle the one that counts is first. */
+/* Of the same takeover handle the one that counts is first. */
 static int compare_handle(const void *a, const void *b)
 {
 	const struct mg_takeover_handle *x = a, *y = b;
@@ -146,7 +146,7 @@ static const struct mg_takeover_objects *objects_of(const nfs_fh3 *fh)
 	return NULL;
 }
 
-/* Of an old handle the host's, into own, which is cleared; NULL: it is none that is known. */
+/* Of a takeover handle the host's, into own, which is cleared; NULL: it is none that is known. */
 static struct mg_takeover_clients *find_any(const nfs_fh3 *fh, uint8_t *own, uint8_t *own_len)
 {
 	const struct table *now = atomic_load_explicit(&table, memory_order_acquire);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /*
- * `takeover = all`: every object that came from the old server goes by its old handle and number,
- * for clients that had it mounted.  Such a client is known by what it sends: an old handle, or one
- * of the host's with a flag (MG_WAS_OLD), which it has got for an object that the old server never
- * had.  The number of such an object has its highest bit turned, so that it is not an old one's.
- * A client that mounts anew begins with a handle of the host's, and sees no old ones.
+ * `takeover = all`: every object that came from the old server goes by its takeover handle and
+ * number, for clients that had it mounted.  Such a client is known by what it sends: a takeover
+ * handle, or one of the host's with a flag (MG_WAS_OLD), which it has got for an object that the
+ * old server never had.  The number of such an object has its highest bit turned, so that it is not
+ * an old one's.  A client that mounts anew begins with a handle of the host's, and sees no others.
  */
 #ifndef FSAL_MIGRATE_TAKEOVER_TAKEOVER_OBJECTS_H
 #define FSAL_MIGRATE_TAKEOVER_TAKEOVER_OBJECTS_H
@@ -57,7 +57,7 @@ void mg_takeover_objects_make_stale(const struct mg_takeover_objects *objects, u
 bool mg_takeover_objects_find_old(const struct mg_takeover_objects *objects, const nfs_fh3 *fh,
 				  uint64_t number, struct migrate_alias *alias);
 
-/* In replies to clients that have old handles. */
+/* In replies to clients that have takeover handles. */
 void mg_takeover_objects_show_number(const struct mg_takeover_objects *objects, fattr3 *attributes);
 /* False: the reply must not be sent. */
 bool mg_takeover_objects_show(const struct mg_takeover_objects *objects,

@@ -13,7 +13,7 @@
 /* Never to be changed: who watches knows the events by them. */
 static const char *const ids[EVENTS] = {
 	[EVENT_OBJECT_FAILED] = "7ff32713cfcd4764a490c8570c6f8a21",
-	[EVENT_NAME_GIVEN_UP] = "832002ec643c427d93cc673da05c9bcc",
+	[EVENT_NAME_SKIPPED] = "832002ec643c427d93cc673da05c9bcc",
 	[EVENT_WHOLE] = "edbf95dd52044b4783b2358e484bdaeb",
 	[EVENT_SOURCE_AWAY] = "289b1696201c47f0aaccc72fc750c533",
 	[EVENT_SOURCE_BACK] = "585ab7db81da4f7bb83f599d26c854f6",

@@ -139,11 +139,11 @@ export function retry(name, reason, done) {
 
 export function skip(name, reason, done) {
     action({
-        title: 'Give it up',
-        what: [`Gives up what of ${name} failed for this reason, and can never come:`, reason,
+        title: 'Skip it',
+        what: [`Skips what of ${name} failed for this reason, and can never come:`, reason,
                'Names that cannot be made here, and what the old server refuses, stay behind there. The report has them, with your reason.'],
         fields: [{ name: 'because', label: 'Why', help: 'For the report, in one line' }],
-        verb: 'Give up', danger: true, done,
+        verb: 'Skip', danger: true, done,
         command: ({ because }) => {
             if (!because)
                 throw new Error('Say why, for the report.');

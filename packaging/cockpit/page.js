@@ -119,7 +119,7 @@ function failures(name) {
             list.body.replaceChildren(...found.map(({ reason, count }) => make('tr', {},
                 make('td', { class: 'number' }, String(count)), make('td', { class: 'text' }, reason),
                 make('td', {}, button('Retry', () => retry(name, reason, load), 'secondary', { 'aria-label': `Retry: ${reason}` }), ' ',
-                     button('Give up', () => skip(name, reason, load), 'secondary', { 'aria-label': `Give up: ${reason}` })))));
+                     button('Skip', () => skip(name, reason, load), 'secondary', { 'aria-label': `Skip: ${reason}` })))));
         } catch (error) {
             say(`The list of failures of ${name}: ${error.message}`);
         }

@@ -181,7 +181,7 @@ static void say_how_many(struct failed_names *failed)
 {
 	g_autofree char *reason =
 		g_strdup_printf("%" G_GUINT64_FORMAT " more names that no file here can have: "
-				"rename them on the old server, then retry; or give up all that "
+				"rename them on the old server, then retry; or skip all that "
 				"the directory has: migratectl skip --all",
 				failed->more);
 

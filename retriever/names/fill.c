@@ -168,12 +168,12 @@ static void record_skipped(void *arg)
 
 	run->status = given_up_record(given_up, object->retriever, run->path);
 	if (run->status)
-		run->refused = "the names that are given up could not be put into the report";
+		run->refused = "the names that are skipped could not be put into the report";
 	else if (run->prior_fd >= 0)
 		run->status = given_up_put_aside(given_up, object->retriever, object->fd,
 						 run->prior_fd, run->path);
 	if (run->status && !run->refused)
-		run->refused = "what was copied of a name that is given up could not be set aside";
+		run->refused = "what was copied of a name that is skipped could not be set aside";
 	conclude(run);
 }
 

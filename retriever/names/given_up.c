@@ -190,12 +190,11 @@ int given_up_record_path(struct retriever *retriever, const char *path, const ch
 			 const char *because)
 {
 	g_autofree char *cause = why(reason);
-	g_autofree char *text =
-		because ? g_strdup_printf("%s; given up because: %s", cause, because)
-			: g_steal_pointer(&cause);
+	g_autofree char *text = because ? g_strdup_printf("%s; skipped because: %s", cause, because)
+					: g_steal_pointer(&cause);
 
-	log_event(EVENT_NAME_GIVEN_UP, G_LOG_LEVEL_MESSAGE, path, text, 0,
-		  "%s: given up by the administrator: %s", path, text);
+	log_event(EVENT_NAME_SKIPPED, G_LOG_LEVEL_MESSAGE, path, text, 0,
+		  "%s: skipped by the administrator: %s", path, text);
 	return report_add(retriever->report, REPORT_NAME, path, text);
 }
 

@@ -39,7 +39,8 @@ bool old_handles_are_wanted(const struct retriever *retriever)
 static void failed_handle(struct retriever *retriever, const char *name, int err)
 {
 	if (g_atomic_int_compare_and_exchange(&retriever->old_handle_lost, 0, 1))
-		g_warning("%s: %s.all: the old handle of %s is lost: %s; make room there: clients "
+		g_warning("%s: %s.all: the takeover handle of %s is lost: %s; make room there: "
+			  "clients "
 			  "that hold such objects open meet ESTALE (said once)",
 			  retriever->config->name, retriever->config->takeover_file, name,
 			  g_strerror(err));

@@ -4,10 +4,10 @@
  * (`takeover = all`): kept in takeover-file.all, beyond the end of the migration.
  *
  * An object is known there before it has its name, so that who finds the name finds that too; by
- * its old handle it is found only when it has it: what is made in vain is never found, and nobody
- * writes there.  A power cut may take what was added in the last second, and the file may be lost:
- * an object that is not whole is added again when it is opened, because its record has the handle;
- * that of a whole one is stale.
+ * its takeover handle it is found only when it has it: what is made in vain is never found, and
+ * nobody writes there.  A power cut may take what was added in the last second, and the file may be
+ * lost: an object that is not whole is added again when it is opened, because its record has the
+ * handle; that of a whole one is stale.
  */
 #ifndef RETRIEVER_OBJECTS_OLD_HANDLES_H
 #define RETRIEVER_OBJECTS_OLD_HANDLES_H

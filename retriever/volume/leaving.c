@@ -175,7 +175,7 @@ static int forbidden(struct object *object, char **text)
 	const struct migrate_record *rec = &object->record;
 
 	if ((rec->flags & (MIGRATE_REC_CLIENT | MIGRATE_REC_LOST)) || rec->dirty.n) {
-		*text = g_strdup("clients have changed it: it is not given up; have it removed, or "
+		*text = g_strdup("clients have changed it: it is not skipped; have it removed, or "
 				 "written anew as a whole, by a client");
 		return -EPERM;
 	}
@@ -211,7 +211,7 @@ static int fill_all(struct retriever *retriever, const GPtrArray *names, char **
 		if (ret) {
 			g_autofree char *path = retriever_fd_path(name->dir_fd);
 
-			*text = g_strdup_printf("its directory %s cannot be filled (%s): give up "
+			*text = g_strdup_printf("its directory %s cannot be filled (%s): skip "
 						"first what fails there: migratectl errors %s",
 						path, g_strerror(-ret), retriever->config->name);
 			return -EBUSY;
@@ -277,7 +277,7 @@ static int give_back(int aside_fd, const char *as, const struct name *name)
 	if (ret)
 		return ret;
 	g_message("%s: what a client had put at %s is called %s now, because another file was made "
-		  "there while one was given up: rename it",
+		  "there while one was skipped: rename it",
 		  dir, name->name, beside);
 	return 0;
 }

@@ -148,7 +148,7 @@ static int resolve(struct skipping *s, char **text)
 
 		if (meant->found > 1) {
 			*text = g_strdup_printf("%s: stands for several names: rename them on the "
-						"old server, or give up all of the directory "
+						"old server, or skip all of the directory "
 						"(--all)",
 						path);
 			return -ENOTUNIQ;
@@ -185,7 +185,7 @@ static int take_filtered(struct skipping *s, char **text)
 	}
 	if (s->targets->len)
 		return 0;
-	*text = g_strdup_printf("nothing that failed%s%s%s%s can be given up%s; see migratectl "
+	*text = g_strdup_printf("nothing that failed%s%s%s%s can be skipped%s; see migratectl "
 				"errors %s",
 				order->filter.below ? " below " : "",
 				order->filter.below ? order->filter.below : "",
@@ -244,11 +244,11 @@ static char *failure(struct skipping *s, const struct target *target, int status
 		return g_strdup_printf("%s: %s", target->path, text);
 	if (status == -EREMOTEIO)
 		return g_strdup_printf(
-			"%s: nothing is given up in this directory, where something else fails "
-			"too: see migratectl errors %s, and give up in one command (or with "
+			"%s: nothing is skipped in this directory, where something else fails "
+			"too: see migratectl errors %s, and skip in one command (or with "
 			"--all) whatever cannot be there",
 			target->path, s->retriever->config->name);
-	return g_strdup_printf("%s: nothing is given up in this directory: %s", target->path,
+	return g_strdup_printf("%s: nothing is skipped in this directory: %s", target->path,
 			       g_strerror(-status));
 }
 
@@ -275,7 +275,7 @@ static int skip_targets(struct skipping *s, char **text)
 	if (s->failed > 1)
 		g_string_append_printf(all, "; likewise %u more", s->failed - 1);
 	if (s->names)
-		g_string_append_printf(all, "; elsewhere %" G_GUINT64_FORMAT " are given up",
+		g_string_append_printf(all, "; elsewhere %" G_GUINT64_FORMAT " are skipped",
 				       s->names);
 	*text = g_string_free(all, FALSE);
 	return s->status;

@@ -73,7 +73,7 @@ def handles_are_those_of_plain_vfs(args):
     same([world.fh(n) for n in names] + [client.root], with_layer, 'handles')
     v4 = nfs4.Client('127.0.0.1', 0)
     same([v4.walk(n)[0] for n in names], with_layer4, 'handles of v4')
-    same(client.read_all(with_layer[1]), b'3' * 100, 'content by the old handle')
+    same(client.read_all(with_layer[1]), b'3' * 100, 'content by the takeover handle')
 
 
 def calls_of_the_layer(world, work, reads):

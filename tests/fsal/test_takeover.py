@@ -21,7 +21,7 @@ OLD_ROOT = bytes.fromhex('01000600fabe1c016b694f408abfd68778d70d03')
 OLD_DIR = bytes.fromhex('01000601fabe1c016b694f408abfd68778d70d030b000000513c2f8f')
 OLD_LONG = bytes(range(64))
 ROOT_ID, DIR_ID, LONG_ID = 128, 2**63 + 5, 3
-BADHANDLE = 10001                       # of a server without old handles
+BADHANDLE = 10001                       # of a server without takeover handles
 
 
 def lines():
@@ -178,7 +178,7 @@ def others_are_refused(args):
 
 @case()
 def access_rules_hold(args):
-    """Of the export, for old handles as for all others."""
+    """Of the export, for takeover handles as for all others."""
     stranger = Host('stranger')
     world = make(args, export='Access_Type = NONE; CLIENT { Clients = 127.0.0.1; Access_Type = RO; '
                               'Squash = All_Squash; Anonymous_Uid = 4711; }', path=ROOT)

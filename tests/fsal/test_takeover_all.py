@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every object of the old server by its old handle and number, for clients that had it mounted."""
+"""Every object of the old server by its takeover handle and number, for clients that had it mounted."""
 import errno
 import os
 import random
@@ -20,7 +20,7 @@ FILE = BASE + '/old-handles'
 TAKEOVER = LAYER.replace('FSAL {', f'Takeover = "{FILE}"; FSAL {{', 1)
 NEW_BIT = 1 << 63
 NFSACL = 100227
-BADHANDLE = 10001                       # of a server without old handles
+BADHANDLE = 10001                       # of a server without takeover handles
 NAMES = ['', 'dir', 'dir/below', 'file', 'link', *(f'dir/file{n}' for n in range(20))]
 
 
@@ -157,10 +157,10 @@ def what_is_removed_is_stale(args):
     for n in range(20):
         client.remove(world.old['dir'], f'file{n}')
     for n in range(20):
-        same(status(client, world.old[f'dir/file{n}']), nfs3.STALE, 'by its old handle')
+        same(status(client, world.old[f'dir/file{n}']), nfs3.STALE, 'by its takeover handle')
         client.create(world.old['dir'], f'file{n}')
         handle = client.lookup(world.old['dir'], f'file{n}')[0]
-        expect(handle != world.old[f'dir/file{n}'], 'another file has the old handle')
+        expect(handle != world.old[f'dir/file{n}'], 'another file has the takeover handle')
 
 
 @case()
@@ -182,7 +182,7 @@ def what_is_not_known_yet_waits(args):
 
 @case()
 def what_has_no_name_yet_waits(args):
-    """Nobody writes to what may be given up; who finds its name goes on with the old handle."""
+    """Nobody writes to what may be given up; who finds its name goes on with the takeover handle."""
     world = Taken(args, known=NAMES[:3], complete=False)
     client = world.client
     client.patience = 0
@@ -365,7 +365,7 @@ def others_are_refused(args):
 
 @case()
 def access_rules_hold(args):
-    """Of the export, for old handles as for all others; who may not come in learns nothing."""
+    """Of the export, for takeover handles as for all others; who may not come in learns nothing."""
     stranger = Host('stranger')
     world = Taken(args, known=NAMES[:4], complete=False, path=ROOT,
                   export='Access_Type = NONE; CLIENT { Clients = 127.0.0.1; Access_Type = RO; '
@@ -381,7 +381,7 @@ def access_rules_hold(args):
 
 @case()
 def an_export_below_has_none_but_its_own(args):
-    """The export of the root alone answers for all old handles."""
+    """The export of the root alone answers for all takeover handles."""
     world = World(args, lambda world: Taken.fill(world, NAMES, False), fsal=TAKEOVER, path=ROOT + '/dir')
     world.client.patience = 0
     for name in NAMES:
@@ -394,7 +394,7 @@ def locks_are_taken_by_old_handles(args):
     world = Taken(args, known=NAMES[:4], complete=False, nlm=True)
     old, own = world.old['file'], world.client.walk('file')[0]
     one, two = (nlm4.Client('127.0.0.1', name) for name in ('one', 'two'))
-    same(one.lock(old, 1, True, 0, 10), nlm4.OK, 'a lock by the old handle')
+    same(one.lock(old, 1, True, 0, 10), nlm4.OK, 'a lock by the takeover handle')
     same(two.test(own, 2, True, 0, 10)[0], nlm4.DENIED, "who asks by the host's")
     same(two.lock(old, 2, True, 5, 10), nlm4.DENIED, 'another one')
     same(one.unlock(old, 1, 0, 10), nlm4.OK, 'is given back')

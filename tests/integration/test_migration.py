@@ -59,7 +59,7 @@ def whole(args, files, fs=None, **settings):
     client = migration.server.client()
     v4 = nfs4.Client('127.0.0.1', 1)
     for path, (handle, attr) in handles.items():
-        same(client.getattr(handle), client.walk(path)[1], f'{path}: attributes by the old handle')
+        same(client.getattr(handle), client.walk(path)[1], f'{path}: attributes by the takeover handle')
         same(client.walk(path)[0], handle, f'{path}: handle with plain VFS')
         same(v4.walk(path)[0], v4_handles[path], f'{path}: v4 handle with plain VFS')
         with open(os.path.join(os.fsencode(OLD), path), 'rb') as file:

@@ -123,14 +123,14 @@ def names_of_an_old_samba(args):
     same(sorted(lines), sorted(REFUSED), 'lines')
     status, text = skip(migration, *lines)
     same(status, 0, f'status of skip: {text}')
-    expect('4 names given up, 1 directory filled' in text, text)
+    expect('4 names skipped, 1 directory filled' in text, text)
     same((unfilled(migration), given_up(migration)), (0, sorted(REFUSED)), 'unfilled, given up')
     same(int(migration.status()['names_skipped']), 4, 'names skipped')
     expect('4 names' in migration.ctl('status'), 'status')
     with open(migration.retriever.log) as log:
         text = log.read()
     for path in REFUSED:
-        expect(f'{path}: given up by the administrator' in text, f'{path} is not in the log')
+        expect(f'{path}: skipped by the administrator' in text, f'{path} is not in the log')
     ends(migration, {'plain', 'large', 'below'})
 
 
@@ -140,7 +140,7 @@ def ends(migration, names):
     for path in ('plans/plain', 'plans/large', 'plans/below/in'):
         with open(f'{OLD}/{path}', 'rb') as a, open(f'{NEW}/{path}', 'rb') as b:
             same(a.read() == b.read(), True, f'content of {path}')
-    expect('given up: 4' in migration.ctl('finalize'), 'what finalize says')
+    expect('skipped: 4' in migration.ctl('finalize'), 'what finalize says')
     same(given_up(migration), sorted(REFUSED), 'given up, in the report that was kept')
     same(sorted(os.listdir(NEW)), sorted(os.listdir(OLD)), 'what is there at the end')
 

@@ -310,7 +310,7 @@ def export_instead(old, number, path):
     with open(old.config, 'w') as file:
         file.write(re.sub('Pseudo = .*;', f'Pseudo = "/export{number}";', text))
     old.process.send_signal(signal.SIGHUP)
-    wait_for('the old handles are stale', lambda: witness.once(
+    wait_for('the takeover handles are stale', lambda: witness.once(
         nfs3.GETATTR, opaque(witness.root))[0] == nfs3.STALE)
 
 

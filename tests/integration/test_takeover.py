@@ -34,7 +34,7 @@ def goes_on(args, old, path, switches, told=True, **settings):
     expect(f':{path}/{BELOW}\n' in text or not told, text)
     expect(f'Takeover = "{FILE}"' in text, text)
     attached = migration.ctl('attach')
-    expect(f'2 old handles are in {FILE}' in attached, attached)
+    expect(f'2 takeover handles are in {FILE}' in attached, attached)
     migration.start_server(takeover=FILE)
     for n in range(switches):
         wait = world.switch(world.to_old if n % 2 else world.to_new)
@@ -42,9 +42,9 @@ def goes_on(args, old, path, switches, told=True, **settings):
     world.end()
     migration.server.stop()                 # so that counts are in the file
     status = migration.status()
-    expect(status['old_handles'] >= 2 and status['clients_recently'] == 1, status)
+    expect(status['handles'] >= 2 and status['clients_recently'] == 1, status)
     refused = migration.ctl('takeover', argument='end', may_fail=True)
-    expect(refused is None, f'the end, while a client used old handles today: {refused}')
+    expect(refused is None, f'the end, while a client used takeover handles today: {refused}')
     migration.crawl()
     migration.ctl('finalize')
     finished(migration)
@@ -55,14 +55,14 @@ def goes_on(args, old, path, switches, told=True, **settings):
 
 
 def finished(migration):
-    """A volume that is done with knows old handles until it is told to forget them."""
+    """A volume that is done with knows takeover handles until it is told to forget them."""
     with open(FILE) as file:
         old = bytes.fromhex(file.read().splitlines()[1].split()[0])
     client = migration.server.start().client()
-    same(client.getattr(old).type, nfs3.DIR, 'an old handle of a finished volume')
+    same(client.getattr(old).type, nfs3.DIR, 'a takeover handle of a finished volume')
     migration.ctl('takeover', '--accept', argument='end')
     expect(not os.path.exists(FILE), 'the file is still there')
-    wait_for('old handles are forgotten',
+    wait_for('takeover handles are forgotten',
              lambda: client.once(nfs3.GETATTR, opaque(old))[0] == nfs3.STALE)
 
 

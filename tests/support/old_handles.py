@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Files of old handles, as `migratectl takeover` writes them."""
+"""Files of takeover handles, as `migratectl takeover` writes them."""
 import ctypes
 import mmap
 import os

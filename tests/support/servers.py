@@ -403,7 +403,7 @@ class Migration:
         return os.path.abspath(found[0])
 
     def new_server(self, takeover=None, **kw):
-        """The new server, with the layer; not started.  takeover: the file of old handles."""
+        """The new server, with the layer; not started.  takeover: the file of takeover handles."""
         fsal = (f'Name = MIGRATE;\n\t\tVolume = "{VOLUME}";\n\t\tSocket = "{self.socket}";\n' +
                 (f'\t\tTakeover = "{takeover}";\n' if takeover else '') +
                 '\t\tFSAL { Name = VFS; }')

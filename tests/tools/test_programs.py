@@ -364,7 +364,7 @@ class Volume(unittest.TestCase):
         self.assertIn("sent", steps)
         self.assertEqual(set(re.findall(r"Provider: quickmigrate\s+Name: ([a-z]+)", notes)), steps)
 
-    def test_names_given_up(self):
+    def test_skipped_names(self):
         (self.old / ".migrate").mkdir()
         name = str(self.new / ".migrate")
         self.start()
@@ -376,12 +376,12 @@ class Volume(unittest.TestCase):
             self.assertIn("is no name", self.ctl("skip", "v", path, status=1))
         self.assertIn("is no directory", self.ctl("skip", "--all", "v", name, status=1))
         self.assertNotIn("Given up", self.ctl("status", "v"))
-        self.assertIn("v: 1 name given up, 1 directory filled; see migratectl report v",
+        self.assertIn("v: 1 name skipped, 1 directory filled; see migratectl report v",
                       self.ctl("skip", "--all", "v", f"{self.new}/"))
         self.crawl()
-        self.assertRegex(self.ctl("status", "v"), r"(?m)^Given up +1 names?; see migratectl report")
+        self.assertRegex(self.ctl("status", "v"), r"(?m)^Skipped +1 names?; see migratectl report")
         self.assertIn(f"{name}: name: this name is reserved", self.ctl("report", "v"))
-        self.assertIn("names that were given up: 1", self.ctl("finalize", "v"))
+        self.assertIn("names that were skipped: 1", self.ctl("finalize", "v"))
         self.assertIn(f"{name}: name: this name is reserved", self.ctl("report", "v"))
         expected = listing(self.old)
         del expected[".migrate"]

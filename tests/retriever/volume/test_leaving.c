@@ -58,7 +58,7 @@ static bool reported(const char *name)
 		g_strconcat(core.root, "/" MIGRATE_PRIVATE_DIR "/" REPORT_FILE, NULL);
 	g_autofree char *line =
 		g_strconcat("name\t", core.root, "/", name,
-			    "\tit is refused; given up because: nobody misses it\n", NULL);
+			    "\tit is refused; skipped because: nobody misses it\n", NULL);
 	g_autofree char *text = NULL;
 
 	return g_file_get_contents(path, &text, NULL, NULL) && strstr(text, line);

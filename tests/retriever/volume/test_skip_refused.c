@@ -31,7 +31,7 @@ START_TEST(i12_a_directory_that_is_not_listed)
 		expect_filled(fd, 1);
 		ck_assert_uint_eq(reported(""), 1);
 		text = report_text();
-		ck_assert_ptr_nonnull(strstr(text, "; given up because: of that\n"));
+		ck_assert_ptr_nonnull(strstr(text, "; skipped because: of that\n"));
 		close(fd);
 		core_free(&core);
 	}
@@ -155,7 +155,7 @@ START_TEST(i12_the_others_are)
 	ck_assert_int_lt(fill(other), 0);
 	errors_add_name(core.retriever->errors, other, "x", -EREMOTEIO, "of another kind");
 	command = g_strconcat("skip names below ", core.root, NULL);
-	core_expect_answer(&core, command, "elsewhere 1 are given up");
+	core_expect_answer(&core, command, "elsewhere 1 are skipped");
 	ck_assert_int_eq(core_state(fd) == MIGRATE_FILLED, core_state(other) != MIGRATE_FILLED);
 	close(other);
 	close(fd);
