@@ -31,8 +31,8 @@ def manual(path):
 
 def texts():
     """What administrators read, as one line each, with its name."""
-    found = {path.name: path.read_text() for path in [SOURCE / "README.md", *(SOURCE / "docs").glob("*.md")]
-             if path.name not in ("words.md", "architecture.md")}
+    found = {path.name: path.read_text() for path in [SOURCE / "README.md", *(SOURCE / "docs").rglob("*.md")]
+             if path.name != "words.md"}
     found |= {path.name: manual(path) for path in (SOURCE / "man").glob("*.[1-9]")}
     found |= {program: run(program, "--help").stdout for program in PROGRAMS}
     for command in re.findall(r"^  ([a-z-]+) ", found["migratectl"], re.M):
