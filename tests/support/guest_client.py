@@ -50,7 +50,7 @@ class Kernel:
                 ['bash', '-c', BEGIN, 'bash', f'{REPO}/tests/integration/guest/failover.py',
                  str(server.getsockname()[1]), self.one.address, self.one.root, f'{OLD}/{self.one.name}', RESULTS,
                  json.dumps(self.plan())],
-                shares=[RESULTS, f'{OLD}/{self.one.name}'], memory=512, env={'VM_HOST': HUB}, shows=None)
+                shares=[RESULTS, f'{OLD}/{self.one.name}'], memory=512, env={'VM_HOST': HUB})
             sh('ip', 'addr', 'flush', 'dev', self.guest.interface)
             sh('ip', 'link', 'set', self.guest.interface, 'master', 'nodes')
             self.client = self.guest.talk(server, PATIENCE)

@@ -82,7 +82,7 @@ class GuestNode(Node):
         cpus = sorted(os.sched_getaffinity(0))
         self.guest = uml.Guest(
             ['bash', '-c', GUEST, __file__], disks=disks(name), shared=True, shares=[BASE], memory=700,
-            cpu=cpus[number % len(cpus)], shows=None,
+            cpu=cpus[number % len(cpus)],
             env={**environment, 'PCMK_ipc_buffer': '1048576',      # each connection has its own, in memory
                  'NAME': name, 'ADDRESS': self.address, 'PYTHONPATH': HERE})
         self.process = self.guest.process

@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Guests like those of uml.py, with a kernel of Debian's for real machines: User-Mode Linux is built
 without FANOTIFY_ACCESS_PERMISSIONS and ksmbd.  QEMU without KVM, some three times slower."""
+import contextlib
 import fcntl
 import glob
 import hashlib
 import os
 import re
 import shutil
+import socket
 import subprocess
 import tempfile
 
 import suites
 import uml
-from sandbox import Failure, sh
+from sandbox import Failure, sh, wait_for
 
 CURRENT, OLDER = 'trixie-backports', 'bookworm'     # Linux 7, with pre-content events; 6.1
 INITRD = uml.VM + '/initrd'
@@ -93,12 +95,13 @@ class Guest(uml.Guest):
     def prepare(self, settings, disks, shares, memory):
         kernel, modules, initrd = fetch(self.suite)
         settings.update(modules=modules, interface='eth0', kind='9p', out='/dev/vport0p1',
-                        err='/dev/vport0p2')
+                        err='/dev/vport0p2', asked='')
         argv = ['qemu-system-x86_64', '-nodefaults', '-no-user-config', '-no-reboot', '-display',
                 'none', '-M', 'q35', '-m', str(memory), '-accel', 'tcg,tb-size=512', '-cpu', 'Nehalem',
                 '-kernel', kernel, '-initrd', initrd, '-append',
                 f'job={self.job} console=ttyS0 panic=-1 mitigations=off nopti nokaslr tsc=reliable '
-                'no_timer_check quiet', '-serial', 'stdio', '-device', 'virtio-serial-pci']
+                'no_timer_check sysrq_always_enabled quiet', '-serial', 'stdio', '-device',
+                'virtio-serial-pci', '-monitor', f'unix:{self.job}/monitor,server=on,wait=off']
         for tag, directory in [('root', '/'), ('job', self.job), *(
                 (f'share{n}', share) for n, share in enumerate(shares))]:
             argv += ['-fsdev', f'local,id={tag},path={directory.replace(",", ",,")},'
@@ -112,6 +115,18 @@ class Guest(uml.Guest):
             argv += ['-netdev', f'tap,id=net,ifname={self.interface},script=no,downscript=no',
                      '-device', 'virtio-net-pci,netdev=net,romfile=']
         return argv
+
+    def tasks(self):
+        """By its keyboard; what it says then comes over its serial line."""
+        size = os.path.getsize(self.console)
+        with socket.socket(socket.AF_UNIX) as monitor:
+            monitor.settimeout(uml.ANSWERS)
+            monitor.connect(self.job + '/monitor')
+            for key in '9t':
+                monitor.sendall(f'sendkey alt-sysrq-{key}\n'.encode())
+            with contextlib.suppress(Failure):          # the workqueues come last
+                wait_for('the guest tells', lambda: b'Showing busy workqueues' in self.console_tail(size), 60)
+        yield self.console_tail(size).decode(errors='replace')
 
     def check_moves(self):
         """It has several threads, and has not been seen to stand still."""

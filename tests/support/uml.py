@@ -11,6 +11,8 @@ import re
 import select
 import shlex
 import shutil
+import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -28,6 +30,8 @@ SUITE = None                            # the suite of the kernel, if another th
 TIMEOUT, DIED, KILLED = 124, 126, 137       # exit statuses of our own
 STILL = 120                             # s, without a single switch of tasks; others have one each 15 s
 COMES = 300                             # s until its command begins, where others need 3 to 60
+MCONSOLE = struct.Struct('=3I')         # a magic number and a version, or an error and "more"; a length
+ANSWERS = 10                            # s, a kernel that is asked for its tasks
 
 
 class Frozen(Failure):
@@ -80,12 +84,11 @@ class Guest:
     count = 0
 
     def __init__(self, command, disks=(), shares=(), memory=1024, network=True, env=(), cpu=None,
-                 output=1, shared=False, shows=500):
+                 output=1, shared=False):
         """command: argv.  disks: image files, or open descriptors of some, /dev/ubda and on; shared: other
         guests have them, too.
         shares: directories of this machine, writable at their own paths.
-        output: the descriptor for its standard output.  shows: the seconds after which it shows where everything
-        stands, shortly before wait() gives it up; None where it is to last."""
+        output: the descriptor for its standard output."""
         Guest.count += 1
         self.job = tempfile.mkdtemp(prefix='vm.', dir=BASE)
         self.address = None             # on the network
@@ -93,7 +96,7 @@ class Guest:
         self.inherited = [disk for disk in disks if isinstance(disk, int)]
         self.environment, self.shared = {}, shared
         settings = {'shares': ' '.join(shares), 'directory_of_work': os.getcwd(), 'VM_IP': '',
-                    'VM_HOST': '', 'shows': str(shows or 'infinity')}
+                    'VM_HOST': ''}
         if network:
             self.interface, net = self.tap()
             self.address = net + '2'
@@ -114,10 +117,12 @@ class Guest:
         kernel, modules, preload = fetch()
         self.environment['LD_PRELOAD'] = preload
         settings.update(modules=modules, interface='vec0', kind='hostfs', out='/dev/tty1',
-                        err='/dev/tty2')
+                        err='/dev/tty2', asked='/dev/tty3')
+        self.asks, self.asked = socket.socketpair()
+        self.inherited.append(self.asked.fileno())
         argv = [kernel, f'mem={memory}M', 'umid=guest', f'uml_dir={self.job}', 'rootfstype=hostfs',
                 'rootflags=/', 'ro', f'init={self.job}/init', f'job={self.job}', 'con=null',
-                'con0=fd:0,fd:1', 'noreboot', 'panic=-1', 'console=tty0', 'quiet']
+                'con0=fd:0,fd:1', f'con3=fd:{self.asked.fileno()},null', 'noreboot', 'panic=-1', 'console=tty0', 'quiet']
         kind = 'c' if self.shared else ''       # does not lock them
         argv += [f'ubd{i}{kind}=/proc/self/fd/{disk}' if isinstance(disk, int)
                  else f'ubd{i}{kind}={os.path.abspath(disk)}' for i, disk in enumerate(disks)]
@@ -196,7 +201,12 @@ class Guest:
     def talk(self, server, seconds):
         """The stream of the guest's connection to a listening socket; each answer takes at most so long."""
         self.process.name = 'the guest'
-        wait_for('the guest connects', lambda: select.select([server], [], [], 0)[0], seconds, self.process)
+        try:
+            wait_for('the guest connects', lambda: select.select([server], [], [], 0)[0], seconds, self.process)
+        except Failure:
+            if self.process.poll() is None:
+                self.explain('the guest does not connect')
+            raise
         connection = server.accept()[0]
         connection.settimeout(seconds)
         return connection.makefile('rw')
@@ -211,15 +221,69 @@ class Guest:
         except (OSError, IndexError):       # it comes, or goes
             return None, ''
 
+    def tasks(self):
+        """Yields a line for each task of the guest: its number and name, and where its kernel has it, the innermost
+        call first.  Sysrq's "t" would end the kernel, in a thread of a work queue."""
+        names = self.names()
+        if not names:
+            yield 'its programs do not answer'
+        with open('/proc/sys/net/unix/max_dgram_qlen', 'w') as most:    # of lines of an answer
+            most.write('1000')
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as console:
+            console.settimeout(ANSWERS)
+            console.bind('')
+
+            def ask(command):
+                """(an error or 0, text)"""
+                console.sendto(MCONSOLE.pack(0xcafebabe, 2, len(command)) + command.encode().ljust(512, b'\0'),
+                               f'{self.job}/guest/mconsole')
+                more, said = True, b''
+                while more:
+                    data = console.recv(4096)
+                    error, more, length = MCONSOLE.unpack_from(data)
+                    said += data[MCONSOLE.size:][:length].rstrip(b'\0')
+                return error, said.decode(errors='replace')
+
+            ask('sysrq 9')              # stacks are told at the lowest level of messages
+            for number in range(1, int(ask('proc loadavg')[1].split()[-1]) + 1):
+                for _ in range(20):     # nothing is told while another task writes a message
+                    error, stack = ask(f'stack {number}')
+                    calls = re.findall(r'^ \[<\w+>\] ([^?\s]\S*)', stack, re.M)
+                    if calls or error:
+                        break
+                if not error:
+                    yield f'{number} {names.get(number, "")}: {" < ".join(calls)}'
+
+    def names(self):
+        """Of the tasks, by number, as a program of the guest tells them; none if it does not come to that."""
+        self.asks.sendall(b'\n')
+        with contextlib.suppress(Failure):
+            wait_for('the names of tasks', lambda: os.path.exists(self.job + '/names'), ANSWERS)
+            with open(self.job + '/names') as names:
+                return {int(number): name for number, _, name in (line.strip().partition(' ') for line in names)}
+        return {}
+
+    def explain(self, why):
+        """Before it is ended: what it was doing, on the standard error."""
+        print(f'{why}; its tasks:', file=sys.stderr)
+        try:
+            for line in self.tasks():
+                print(line, file=sys.stderr)
+        except (OSError, ValueError) as error:
+            print(f'its kernel does not answer: {error}; it is in {self.switches()}', file=sys.stderr)
+        sys.stderr.flush()
+
     def check_moves(self):
         now, (switches, where) = time.monotonic(), self.switches()
         if now - self.started > COMES and not os.path.exists(self.job + '/begun'):
+            self.explain('a guest does not come to its command')
             self.process.kill()
             raise Frozen(f'a guest did not come to its command in {COMES} s:\n'
                          f'{self.console_tail().decode(errors="replace")}')
         if switches is None or switches != self.seen[0]:
             self.seen = switches, now
         elif now - self.seen[1] > STILL:
+            self.explain('the kernel of a guest stands still')
             self.process.kill()
             raise Frozen(f'the kernel of a guest stands still, in the system call {where}')
 
@@ -234,6 +298,8 @@ class Guest:
                 self.process.wait(0.5)
             except subprocess.TimeoutExpired:
                 if time.monotonic() > end:
+                    if not kill_after:
+                        self.explain(f'a guest has not ended in {timeout} s')
                     self.kill(KILLED if kill_after else TIMEOUT)
                 elif b'Kernel panic - ' in self.console_tail():
                     self.kill(DIED)
@@ -253,9 +319,9 @@ class Guest:
         shutil.rmtree(self.job, ignore_errors=True)
         return self.status
 
-    def console_tail(self):
+    def console_tail(self, begin=None):
         with open(self.console, 'rb') as console:
-            return console.read()[-4000:]
+            return console.read()[-4000 if begin is None else begin:]
 
 
 def run(command, timeout=600, kill_on=None, kill_if=None, kill_after=None, kind=Guest, **kw):
