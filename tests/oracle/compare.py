@@ -11,6 +11,7 @@ import stat
 import time
 
 DIR, REG = 2, 1
+LARGEST_DIR = 1 << 20                   # bytes, of what these trees have
 NODES = 3, 4, 6, 7                      # devices, sockets, fifos
 STALE = 70
 SETTLE = 20                             # seconds for what comes when it comes
@@ -85,6 +86,8 @@ EXCEPTIONS = {
     'zeros_are_holes':
         'Blocks of the source that are all zeros become holes (docs/reference.md, What is carried '
         'over).',
+    'changed_while_listed':
+        'A name that comes or goes while a directory is listed page by page may be in the listing or not.',
 }
 
 
@@ -112,6 +115,7 @@ class Seen:
         self.named_again = False        # ... and one more name, before both sides showed that
         self.atime = None               # the last that both showed
         self.whole = False              # true when it became whole (the times then), or always was
+        self.came = set()               # its ctimes when one more of its names came
 
 
 class Comparer:
@@ -125,8 +129,12 @@ class Comparer:
         self.used = {}                  # exceptions: how often
         self.smb_too = False            # there are clients of SMB
         self.smb_source = False         # the old server speaks SMB
-        self.unseen = False             # names were placed without this
+        self.by_smb = set()             # inodes of the migrating side that clients of SMB have used
+                                        # since clients of NFS saw them last
+        self.marked = set()             # inodes of the plain side's directories in which, or below
+                                        # which, clients of SMB have placed something
         self.together = False           # what is compared was asked side by side
+        self.listings = []              # (a listing under way, the names that have changed since)
 
     def exception(self, name):
         assert name in EXCEPTIONS, name
@@ -162,24 +170,25 @@ class Comparer:
             if m_atomic != p_atomic or m_then == m_now and p_then != p_now:
                 raise Difference('changes', f'{key}: atomic {m_atomic} from {m_then} to {m_now}, '
                                             f'not {p_atomic} from {p_then} to {p_now}')
-        if 'listing' in p and p['listing'].eof:
-            self.listing(op, m['listing'], p['listing'])
+        self.page(op, m, p)
         if p.get('status') == 0:
-            self.disk.renamed |= {op[key].encode('latin-1') for key in ('name', 'to_name')
-                                  if key in op and op['op'] != 'lookup'}
-        if op['op'] in ('rename', 'link'):
-            self.placed()
+            self.names_change({op[key].encode('latin-1') for key in ('name', 'to_name')
+                               if key in op and op['op'] != 'lookup'})
+        if op['op'] in ('rename', 'link') and 'missing' not in p:
+            self.placed(op['to'])
 
-    def placed(self):
-        """Something got a name in a directory, which may be marked again: PLACE."""
+    def placed(self, directory):
+        """Something got, or was to get, a name in a directory (its path), which may be marked again, with all
+        above it: PLACE."""
+        marked = self.disk.upwards(directory)
         for seen in self.objects.values():
-            if seen.last and seen.last[0].type == DIR:
+            if seen.last and seen.last[0].type == DIR and seen.last[1].fileid in marked:
                 seen.whole = False
+        return marked
 
-    def placed_over_smb(self):
+    def placed_over_smb(self, directory):
         """Maybe in one that no client of NFS has seen yet."""
-        self.placed()
-        self.unseen = True
+        self.marked |= self.placed(directory)
 
     @staticmethod
     def data(m, p):
@@ -258,7 +267,7 @@ class Comparer:
             seen.atime = self.disk.source.get(p.fileid, (None,))[0]
             # what was made by a client is whole from the start
             seen.whole = (p.ctime >= self.begin and not self.disk.of_source(p.fileid) and
-                          not (self.unseen and m.type == DIR))
+                          not (m.type == DIR and p.fileid in self.marked))
         if seen is None or seen.migrated != m_fh:
             raise Difference('identity', f'{what}: handle {m_fh.hex()} is not the object that it '
                                          f'is on the plain side')
@@ -270,9 +279,7 @@ class Comparer:
             if getattr(m, key) != getattr(p, key):
                 say(key, *((oct(v) if key == 'mode' else v)
                            for v in (getattr(m, key), getattr(p, key))))
-        if m.type == DIR:
-            self.used['directory_size'] = self.used.get('directory_size', 0) + 1
-        elif m.size != p.size:
+        if m.size != p.size and not self.directory_size(m):
             say('size', m.size, p.size)
         if m.nlink != p.nlink and not self.names_to_come(m, p, seen):
             say('nlink', m.nlink, p.nlink)
@@ -288,10 +295,13 @@ class Comparer:
             self.time('atime', m.atime, p.atime, say)
         seen.last = m, p
 
+    def directory_size(self, m):
+        return m.type == DIR and m.size <= LARGEST_DIR and self.exception('directory_size')
+
     def names_to_come(self, m, p, seen=None):
+        # MDCACHE may keep that
+        kept = seen and (not seen.last or m.nlink == seen.last[0].nlink)
         if getattr(m, 'type', None) == DIR:
-            # MDCACHE may keep that
-            kept = seen and (not seen.last or m.nlink == seen.last[0].nlink)
             if not self.disk.of_source(p.fileid):
                 return False
             return (self.smb_source and m.nlink == 1 and not self.disk.finalized and
@@ -299,7 +309,7 @@ class Comparer:
                     p.nlink == 1 and (kept or not self.disk.finalized) and
                     self.exception('links_of_directories'))
         return (self.disk.of_source(p.fileid, several=True) and 1 <= m.nlink <= p.nlink + 1 and
-                self.exception('names_to_come'))
+                (kept or not self.disk.finalized) and self.exception('names_to_come'))
 
     def space_to_come(self, fh, m, p):
         """As much as on the plain side, but for what file systems round; up to the size where
@@ -359,13 +369,15 @@ class Comparer:
             moved = now != before, getattr(p, key) != getattr(last_p, key)
             if key == 'change' and self.change_plus_one(moved, now, before, p, last_p):
                 continue
-            if moved == (False, True) and self.unlinked_over_smb(m):
+            if moved == (False, True) and self.unlinked_over_smb(m, p):
                 continue
             if moved == (False, True) or moved == (True, False) and not (
-                    self.became_whole(seen, m, p, now < before) or self.name_came(p, now < before) or
+                    self.became_whole(seen, m, p, now < before) or
+                    self.name_came(seen, m, p, now < before) or
                     self.refused_over_smb(m, now < before)):
                 say(f'{key} moved', f'{moved[0]} (from {before} to {now}; state '
                     f'{self.disk.state(m.fileid)}, was whole: {bool(seen.whole)})', moved[1])
+        self.by_smb.discard(m.fileid)
 
     def change_plus_one(self, moved, now, before, p, last_p):
         return (moved[0] != moved[1] and
@@ -389,18 +401,40 @@ class Comparer:
         return self.exception('became_whole')
 
     def refused_over_smb(self, m, back):
-        return (self.smb_too and not back and self.disk.state(m.fileid) and
+        return (m.fileid in self.by_smb and not back and self.disk.state(m.fileid) and
                 self.exception('refused_over_smb'))
 
-    def unlinked_over_smb(self, m):
-        return (self.smb_too and m.nlink == 0 and m.type == REG and
-                self.exception('unlinked_over_smb'))
+    def unlinked_over_smb(self, m, p):
+        return (m.fileid in self.by_smb and m.nlink == 0 and m.type == REG and
+                self.disk.of_source(p.fileid) and self.exception('unlinked_over_smb'))
 
-    def name_came(self, p, back):
-        return (not back and self.disk.of_source(p.fileid, several=True) and
-                self.exception('name_came'))
+    def name_came(self, seen, m, p, back):
+        """Once for each name, and once when it is not needed in .migrate any more."""
+        if back or not self.disk.of_source(p.fileid, several=True):
+            return False
+        seen.came.add(m.ctime)
+        return len(seen.came) <= self.disk.several[p.fileid] + 1 and self.exception('name_came')
 
     # ---- listings -----------------------------------------------------------------------------
+
+    def page(self, op, m, p):
+        if 'listing' in p:
+            if not any(listing is p['listing'] for listing, _ in self.listings):
+                self.listings.append((p['listing'], set()))
+            if p['listing'].eof:
+                self.listing(op, m['listing'], p['listing'])
+                self.listings[:] = [one for one in self.listings if one[0] is not p['listing']]
+
+    def names_change(self, names):
+        for _, changed in self.listings:
+            changed |= names
+
+    def changed_while_listed(self, listing, names):
+        """Those of the names (bytes) that may be in it or not."""
+        changed = next((changed for one, changed in self.listings if one is listing), set()) & names
+        if changed:
+            self.exception('changed_while_listed')
+        return changed
 
     def listing(self, op, m, p):
         names = []
@@ -412,7 +446,7 @@ class Comparer:
         m_by, p_by = ({entry[0]: entry for entry in cursor.entries} for cursor in (m, p))
         odd = set(m_by) ^ set(p_by)
         if op['op'] == 'pages':
-            odd -= self.disk.renamed            # names made or removed while the listing went on
+            odd -= self.changed_while_listed(p, odd)
         if odd:
             only = {n: 'missing' if n in p_by else 'too much' for n in sorted(odd)}
             raise Difference('listing', f'names: {short(only)}')
@@ -437,13 +471,16 @@ class Disk:
         self.migrated, self.plain, self.now = os.fsencode(migrated), os.fsencode(plain), clock
         self.slack = 128 << 10
         self.root, self.finalized = os.stat(self.migrated).st_ino, False
-        self.renamed = set()
         self.touched = set()            # inodes of the migrating side, see record_copied
-        self.source, self.several = {}, set()  # inode -> (atime, mtime)
-        for st in walk(os.fsencode(plain)):
+        self.source, self.several = {}, {}      # inode -> (atime, mtime); how many names it has
+        self.born = set()               # inodes of which a creation time is stored
+        for path in paths(self.plain):
+            st = os.lstat(path)
             self.source[st.st_ino] = st.st_atime_ns, st.st_mtime_ns
             if st.st_nlink > 1 and not stat.S_ISDIR(st.st_mode):
-                self.several.add(st.st_ino)
+                self.several[st.st_ino] = st.st_nlink
+            if not stat.S_ISLNK(st.st_mode) and 'user.DOSATTRIB' in os.listxattr(path):
+                self.born.add(st.st_ino)
 
     def of_source(self, fileid, several=False):
         return fileid in (self.several if several else self.source)
@@ -504,6 +541,22 @@ class Disk:
         here = {path for path in a if not path.startswith(b'.migrate/')}
         return bool(here) == bool(b) and here <= b
 
+    def upwards(self, path):
+        """Inodes of a directory of the plain side and of all above it; of all directories if it is not to be
+        found under that name."""
+        found, at = [self.plain], self.plain
+        for name in filter(None, path.encode('latin-1').split(b'/')):
+            at = os.path.join(at, name)
+            found.append(at)
+        if not os.path.isdir(at):
+            found = [base for base, _, _ in os.walk(self.plain)]
+        return {os.lstat(base).st_ino for base in found}
+
+    def names_in(self, fileid):
+        """Of the plain directory."""
+        return next((set(dirs + files) for base, dirs, files in os.walk(self.plain)
+                     if os.lstat(base).st_ino == fileid), set())
+
     def unfinished(self, fileid):
         """What has no name any more may be."""
         return self.state(fileid) != 0
@@ -514,8 +567,3 @@ def paths(root):
     for base, dirs, files in os.walk(root):
         for name in dirs + files:
             yield os.path.join(base, name)
-
-
-def walk(root):
-    for path in paths(root):
-        yield os.lstat(path)

@@ -6,6 +6,7 @@ import time
 
 import compare
 import door_smb
+import generate_smb
 import smb2
 from compare import Comparer, Difference, Seen, short
 
@@ -44,6 +45,7 @@ EXCEPTIONS = {
     'stream_links': 'A stream has the link count of what it is of, which .migrate and names to come '
                     'count in.',
     'zeros_are_holes': 'Blocks of the source that are all zeros become holes.',
+    'cut_short': 'Samba 4.17 ends some listings early when they are taken up again after a while.',
 }
 compare.EXCEPTIONS.update({k: v for k, v in EXCEPTIONS.items() if k not in compare.EXCEPTIONS})
 
@@ -59,6 +61,8 @@ class SmbComparer(Comparer):
         self.nfs_too = False            # there are clients of NFS
         self.births = False             # the old server tells when its objects were made
         self.short_hold = False         # requests come to its end
+        self.stores = False             # the shares keep creation times
+        self.shows_ctime = False        # the plain side's server does
 
     def operation(self, op, m, p):
         if p.get('action') == CREATED and p.get('seen'):
@@ -70,7 +74,7 @@ class SmbComparer(Comparer):
                     self.data(m.get('data'), p.get('data'))
                 raise Difference(key, f'{key} {short(m.get(key))}, not {short(p.get(key))}')
         if m.get('durable') != p.get('durable'):
-            self.durable_refused(m, p)
+            self.durable_refused(op, m, p)
         elif m.get('reconnected') != p.get('reconnected'):
             raise Difference('reconnected', f'{m.get("reconnected")}, not {p.get("reconnected")}')
         self.attributes(m['seen'], p['seen'], stream=bool(op.get('stream')))
@@ -81,9 +85,8 @@ class SmbComparer(Comparer):
             self.streams(m, p)
         if 'fs' in p:
             self.file_system(m['fs'], p['fs'])
-        if 'listing' in p and p['listing'].eof:
-            self.listing(op, m['listing'], p['listing'])
-        self.disk.renamed |= {name.encode('utf-8', 'surrogatepass') for name in p.get('names', ())}
+        self.page(op, m, p)
+        self.names_change({name.encode('utf-8', 'surrogatepass') for name in p.get('names', ())})
         self.said(op)
 
     def stale_errno(self, op, key, m, p):
@@ -123,7 +126,7 @@ class SmbComparer(Comparer):
         for key in ('size', 'nlink'):
             x, y = getattr(m, key), getattr(p, key)
             if x != y and not (key == 'nlink' and (self.names_to_come(m, p) if m_fh else
-                                                   self.exception('stream_links'))):
+                                                   self.stream_links(m, p))):
                 say(key, x, y)
         directory = p.dos is not None and p.dos & smb2.A_DIRECTORY
         if m.used is not None and not directory and not self.space_to_come(m_fh, m, p):
@@ -154,7 +157,9 @@ class SmbComparer(Comparer):
             raise Difference('identity', f'{what}: the file id {m.fileid} is not of the object '
                                          f'that {p.fileid} is on the plain side: '
                                          f'{seen and seen.migrated}, {self.back.get(m_fh)}')
-        if (m.ctime, p.ctime) != (m.mtime, p.mtime) and self.exception('ctime_shown'):
+        if (m.ctime, p.ctime) != (m.mtime, p.mtime):
+            if not self.ctime_shown(p):
+                say('ctime', m.ctime, p.ctime)
             m, p = m._replace(ctime=m.mtime), p._replace(ctime=p.mtime)
         self.moved(seen, m, p, say)
         seen.last = m, p
@@ -177,10 +182,8 @@ class SmbComparer(Comparer):
         if without != p.dos and self.archive_lost(without, p.dos):
             without = p.dos
         offline = m.dos & smb2.OFFLINE
-        if without != p.dos or offline and (p.dos & smb2.A_DIRECTORY or m_fh and not self.offline(m, p)):
+        if without != p.dos or offline and (p.dos & smb2.A_DIRECTORY or not self.offline(m_fh, m, p)):
             say('dos', hex(m.dos), hex(p.dos))
-        if offline:
-            self.exception('offline')
 
     def archive_lost(self, m, p):
         return (self.short_hold and p == (m | smb2.A_ARCHIVE) & ~smb2.A_NORMAL != m and
@@ -194,20 +197,28 @@ class SmbComparer(Comparer):
             if seen and self.disk.state(m.fileid) == 0:
                 seen.whole = True
 
+    def ctime_shown(self, p):
+        self.shows_ctime |= p.ctime != p.mtime
+        return self.shows_ctime and self.exception('ctime_shown')
+
+    def stream_links(self, m, p):
+        return not self.disk.finalized and 1 <= m.nlink <= p.nlink + 1 and self.exception('stream_links')
+
     def copy_reads(self, p_fh, m, p):
-        return (p_fh in self.copied and self.of_now(m.atime) and m.atime != p.atime and
-                self.exception('copy_reads'))
+        return (p_fh in self.copied and self.disk.of_source(p.fileid) and self.of_now(m.atime) and
+                m.atime != p.atime and self.exception('copy_reads'))
 
     def link_reads(self, m, p):
-        return (p.dos is not None and p.dos & smb2.A_REPARSE and self.of_now(m.atime) and
-                not self.of_now(p.atime) and self.exception('link_reads'))
+        return (p.dos is not None and p.dos & smb2.A_REPARSE and self.disk.of_source(p.fileid) and
+                self.of_now(m.atime) and not self.of_now(p.atime) and self.exception('link_reads'))
 
     def atime_in_future(self, m, p):
-        return m.atime > self.disk.now() + 10**9 and self.of_now(p.atime) and self.exception('atime_in_future')
+        return (m.atime > self.disk.now() + 10**9 and self.of_now(p.atime) and
+                self.disk.of_source(p.fileid) and self.exception('atime_in_future'))
 
     def btime_of_ctime(self, seen, m, p):
-        """Once it was stored, the others may move."""
-        if seen and self.births and self.disk.of_source(p.fileid):
+        """Once it was stored, the others may move; not where that was on the old server."""
+        if seen and self.births and self.disk.of_source(p.fileid) or self.stores and p.fileid in self.disk.born:
             return False
         a, b, *others = (t // 10**9 for t in (m.btime, p.btime, p.mtime, p.atime))
         if a == b and self.nfs_too:     # which sets times that are not seen here
@@ -219,12 +230,20 @@ class SmbComparer(Comparer):
             return False
         return (a == b and self.exception('btime_of_ctime') or
                 a in others and self.exception('btime_guessed') or
-                self.of_now(m.btime) and m.btime < p.btime and self.exception('btime_of_now'))
+                self.of_now(m.btime) and p.btime > self.disk.now() and self.disk.of_source(p.fileid) and
+                self.exception('btime_of_now'))
 
-    def offline(self, m, p):
-        """It is of the source, and was not whole when it was last seen."""
+    def offline(self, m_fh, m, p):
+        """It is of the source, was not whole when it was last seen, and if it is now, that is shown.  Of a
+        stream's file the number is not known."""
         seen = self.objects.get(door_smb.key_of(p.fileid))
-        return self.disk.of_source(p.fileid) and not (seen and seen.whole)
+        if self.disk.finalized or m_fh and (not self.disk.of_source(p.fileid) or seen and seen.whole):
+            return False
+        if m_fh and self.disk.state(m.fileid) == 0:
+            now = self.ask_again(m_fh)
+            if now.dos & smb2.OFFLINE if now else self.disk.has_name(m.fileid):
+                return False
+        return self.exception('offline')
 
     def space_to_come(self, fh, m, p):
         if fh is None:
@@ -235,9 +254,11 @@ class SmbComparer(Comparer):
             return self.exception('space_to_come')
         return super().space_to_come(fh, m, p)
 
-    def durable_refused(self, m, p):
+    def durable_refused(self, op, m, p):
+        """It was unfinished then: it was shown so, or is, or is not any more and gets one."""
         _, _, attr, _ = m['seen'][0]
-        if m.get('durable') or not self.disk.of_source(p['seen'][0][2].fileid) or not attr:
+        if m.get('durable') or self.disk.finalized or not self.disk.of_source(p['seen'][0][2].fileid) or not (
+                attr.dos & smb2.OFFLINE or self.disk.unfinished(attr.fileid) or self.again(op).get('durable')):
             raise Difference('durable', f'durable {m.get("durable")}, not {p.get("durable")}')
         self.exception('durable_refused')
 
@@ -285,11 +306,11 @@ class SmbComparer(Comparer):
             if len(by) != len(side.entries) and op['op'] == 'smb_list':
                 raise Difference('listing', 'a name twice')
         odd = set(m_by) ^ set(p_by)
-        # Samba 4.17 ends some listings early when they are taken up again after a while
-        if p.cut and m.cut and len(m_by) == len(p_by):
-            return
         if op['op'] == 'smb_pages':
-            odd = {n for n in odd if n.encode('utf-8', 'surrogatepass') not in self.disk.renamed}
+            coded = {n.encode('utf-8', 'surrogatepass'): n for n in odd}
+            odd -= {coded[n] for n in self.changed_while_listed(p, set(coded))}
+            if odd and self.cut_short(m, p, odd):
+                return
         if odd:
             only = {n: 'missing' if n in p_by else 'too much' for n in sorted(odd)}
             raise Difference('listing', f'names: {short(only)}')
@@ -302,6 +323,18 @@ class SmbComparer(Comparer):
             if m_attr.mtime is not None:
                 self.object(repr(name), door_smb.key_of(m_attr.fileid),
                             door_smb.key_of(p_attr.fileid), m_attr, p_attr)
+
+    def cut_short(self, m, p, odd):
+        """Both, after as many names, each of which is one of that directory; or short for one that SMB cannot
+        show."""
+        opened = getattr(p, 'opened', None)
+        if not (m.cut and p.cut and len(m.entries) == len(p.entries) and opened):
+            return False
+        names = self.disk.names_in(opened.fileid)
+        fit = {n.decode() for n in names if generate_smb.fits(n.decode('latin-1'))}
+        strange = {n for n in odd if n not in fit}
+        return (len(strange) <= len(names) - len(fit) and all('~' in n for n in strange) and
+                self.exception('cut_short'))
 
     # ---- what servers say by themselves ---------------------------------------------------------
 

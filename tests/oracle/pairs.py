@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The two servers of one protocol, their clients, and the comparison of what these are told."""
 import collections
+import contextlib
 import os
 import struct
 
@@ -114,7 +115,6 @@ class NfsPair(Pair):
         self.servers.append(plain.start())
         self.comparer = compare.Comparer(sequence.disk, sequence.begin, self.ask_again)
         self.comparer.smb_source = settings.get('source') == 'smb'
-        self.comparer.smb_too = sequence.case['door'] == 'mixed'
         door = {'nfs3': Door3, 'nfs4': Door4}[version]
         for name, server in zip(NAMES, self.servers):
             self.sides.append(Side(name, lambda server=server: door(
@@ -182,6 +182,18 @@ class SmbPair(Pair):
         self.comparer.births = settings.get('source') == 'smb' and bool(sequence.migration)
         self.comparer.short_hold = settings.get('hold') == 1
         self.comparer.nfs_too = sequence.case['door'] == 'mixed'
+        self.comparer.stores = settings.get('smb', {}).get('store dos attributes') != 'no'
+
+    def about(self, op):
+        """Inodes of the migrating side, of what an operation may change: what it names, where that is, and what
+        is open."""
+        found = {opened.fileid for opened in self.sides[0].slots.values()}
+        for one in op.get('ops', [op]):
+            for path in (one.get(key) for key in ('at', 'to', 'from')):
+                for place in (path, os.path.dirname(path)) if isinstance(path, str) else ():
+                    with contextlib.suppress(OSError):
+                        found.add(os.lstat(os.path.join(self.disk.migrated, place.encode('latin-1'))).st_ino)
+        return found
 
     def again(self, op):
         result = self.sides[0].do(op)

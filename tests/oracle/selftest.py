@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Whether the comparison sees what it is for: one short sequence is played as it is, and then again
-and again with one lie of the migrating side in it, each of which must be found."""
+and again with one lie of the migrating side in it, each of which must be found; and each of its exceptions
+refuses what it is not for (selftest_exceptions.py)."""
 import os
 
 import compare
+import selftest_exceptions
 import selftest_smb
 
 CASE = {
@@ -140,6 +142,8 @@ DISK_LIES = {
 def run(world, play, tell):
     """Raises no alarm for the honest sequences, and one for each lie."""
     smb = selftest_smb
+    answers, bad = selftest_exceptions.check()
+    tell(0, answers, bad)
     compare.SETTLE = 3                  # each lie is waited for in vain
     run_case('nfs3', (CASE, OPS), (LIES, DISK_LIES), world, play, tell)
     run_case('local', (LOCAL_CASE, LOCAL_OPS), (LOCAL_LIES, DISK_LIES), world, play, tell)

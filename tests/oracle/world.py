@@ -16,6 +16,7 @@ from samba.ndr import ndr_pack, ndr_unpack
 import back
 import beginning
 import compare
+import compare_smb
 import door_smb
 import guarded
 import odd
@@ -143,6 +144,8 @@ class Sequence:
         if door in ('smb', 'mixed'):
             self.pairs.append(SmbPair())
             self.pairs[-1].start(self)
+        for pair in self.pairs:
+            pair.comparer.listings = self.pairs[0].comparer.listings
 
     def start_retriever(self):
         self.migration.start_retriever(*(guarded.OWN_MOUNTS if self.case['door'] == 'local' else ()))
@@ -212,12 +215,21 @@ class Sequence:
         """Does one operation and compares.  lie(op, result) may change what the migrating side
         said."""
         chaos = getattr(self, 'world_' + op['op'], None)
+        pair = self.pairs[0] if chaos else self.pair(op)
+        self.used_by_smb(op)
         if not chaos:
-            self.pair(op).do(op, lie)
-            if op['op'] in ('smb_rename', 'smb_link') and len(self.pairs) > 1:
-                self.pairs[0].comparer.placed_over_smb()
+            pair.do(op, lie)
         elif self.migration or op['op'] == 'server':
             chaos(op)
+        if pair is not self.pairs[0]:
+            self.used_by_smb(op)
+            if op['op'] in ('smb_rename', 'smb_link'):
+                self.pairs[0].comparer.placed_over_smb(os.path.dirname(op['to']))
+
+    def used_by_smb(self, op):
+        """Where clients of NFS see the same objects, too."""
+        if len(self.pairs) > 1 and (self.pair(op) is not self.pairs[0] or op['op'] == 'server'):
+            self.pairs[0].comparer.by_smb |= self.pairs[-1].about(op)
 
     def pair(self, op):
         smb = op['op'].startswith('smb_') or op.get('door') == 'smb'
@@ -466,16 +478,20 @@ class Sequence:
 
     def compare_holes(self, other, path):
         """Of files whose contents are the same."""
-        m, p = allocated(other), allocated(path)
+        self.compare_ranges(path, os.stat(path).st_ino, allocated(other), allocated(path))
+
+    def compare_ranges(self, path, fileid, m, p):
         if m == p or self.settings['fs'] == 'xfs' and self.exception('xfs_preallocates'):
             return
-        if (self.settings['fs'] == 'btrfs' and 'sizes' in self.settings.get('odd', ()) and
-                self.exception('btrfs_fills_a_block')):
-            return
-        extra = [r for r in m if not any(b <= r[0] and r[1] <= e for b, e in p)]
-        if extra or not self.disk.of_source(os.stat(path).st_ino):
+        extra = sum(end - begin for begin, end in compare_smb.without(*(
+            [(begin, end - begin) for begin, end in side] for side in (m, p))))
+        if extra and not self.btrfs_fills_a_block(extra) or not self.disk.of_source(fileid):
             raise Difference('holes', f'on disk: {path}: data at {m}, not {p}')
         self.exception('zeros_are_holes')
+
+    def btrfs_fills_a_block(self, extra):
+        return (self.settings['fs'] == 'btrfs' and 'sizes' in self.settings.get('odd', ()) and extra <= 4096 and
+                self.exception('btrfs_fills_a_block'))
 
 
 def extended(path, until):
