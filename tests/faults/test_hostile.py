@@ -319,7 +319,7 @@ class World:
         self.counts = {'served': 0, 'refused': 0, 'delayed': 0}
 
     def usage(self):
-        return Usage(0.05, retriever=self.ids[0], ganesha=self.ids[1])
+        return Usage(lambda: sum(self.counts.values()), 0.05, retriever=self.ids[0], ganesha=self.ids[1])
 
     def note(self, path, error):
         self.counts['delayed' if error.status == nfs3.JUKEBOX else 'refused'] += 1
@@ -358,7 +358,7 @@ class World:
             at = next(i for i, (x, y) in enumerate(zip(data, wanted)) if x != y)
             expect(False, f'{path}: wrong from byte {offset + at}: {data[at:at + 20]!r}')
 
-    def run(self, crawl=60, ends=True, descriptors=DESCRIPTORS):
+    def run(self, crawl=600, ends=True, descriptors=DESCRIPTORS):
         """Everything is looked at by a client, then moved as far as it can be.  ends: the crawler
         does within so many seconds; else it is stopped."""
         with self.usage() as usage:

@@ -23,7 +23,7 @@ from sandbox import wait_for                                            # noqa: 
 from servers import NEW, OLD, Stalled, stack                            # noqa: E402
 from usage import MIB, Usage                                            # noqa: E402
 
-WAITED = 5              # seconds: a normal read that takes as long has waited for something
+READS = 10              # of a normal file at least, while the old server is as it should not be
 FEW = 200               # descriptors
 UNSYNCED = 4096 + 256  # durability.c's WAITING_MAX, and what is on its way
 DESCRIPTORS, MEMORY = 1024, 64 * MIB    # above what a process has when nothing is asked of it
@@ -67,9 +67,9 @@ class World:
     def connect(self):
         return self.migration.server.client()
 
-    def usage(self, **more):
-        return Usage(retriever=self.migration.retriever.pid, ganesha=self.migration.server.process.pid,
-                     **more)
+    def usage(self, crowd):
+        return Usage(lambda: crowd.next, retriever=self.migration.retriever.pid,
+                     ganesha=self.migration.server.process.pid)
 
     def finish(self, what, crowd, usage, extra='', slack=256, descriptors=DESCRIPTORS):
         """After the old server is as it should be again.  slack: of descriptors; Ganesha closes what
@@ -81,8 +81,7 @@ class World:
         print(f'faults oldserver case={what} seed={self.args.seed} seconds={self.args.seconds} '
               f'asked={len(crowd.asked)} given_up={crowd.given_up} {usage.figures()} '
               f'{self.witness.figures("fault")} served={served} {extra}'.rstrip())
-        slowest = self.witness.calls['fault'][-1]
-        expect(slowest < WAITED, f'a normal file took {slowest:.1f} s')
+        expect(len(self.witness.calls['fault']) > READS, 'reads of a normal file waited')
         same(crowd.errors, {}, 'errors that clients got')
         usage.bounded(descriptors, MEMORY, slack)
         self.migration.ctl('retry')
@@ -116,7 +115,7 @@ def stalled(args):
     quiet(world)
     crowd = Impatient(world.connect, world.files)
     waiting = []
-    with Stalled(world.old), world.usage() as usage:
+    with Stalled(world.old), world.usage(crowd) as usage:
         running = crowd.thread(args.seconds)
         while running.is_alive():
             running.join(1)
@@ -136,22 +135,21 @@ def few_descriptors(args):
     migration.start_retriever('prlimit', f'--nofile={FEW}:{FEW}')
     quiet(world)
     crowd = Impatient(world.connect, world.files)
-    known, slowest = Peer(migration.socket, CONTROLLER), 0
+    known, asked = Peer(migration.socket, CONTROLLER), 0
     ran, begun = cpu(migration.retriever.pid), time.monotonic()
-    with Stalled(world.old), world.usage() as usage:
+    with Stalled(world.old), world.usage(crowd) as usage:
         running = crowd.thread(args.seconds)
         while running.is_alive():
             running.join(0.2)
-            start = time.monotonic()
             for peer in known, Peer(migration.socket, CONTROLLER):
                 same(peer.ask(CONTROL, text=b'status')[0], 0, 'status of a command')
                 if peer is not known:
                     peer.close()
-            slowest = max(slowest, time.monotonic() - start)
+            asked += 1
     ran = (cpu(migration.retriever.pid) - ran) / (time.monotonic() - begun)
-    expect(slowest < WAITED, f'a command took {slowest:.1f} s')
+    expect(asked > 1, 'commands waited until the old server was back')
     expect(ran < 0.6, f'the retriever ran {ran:.0%} of the time with an old server that is away')
-    world.finish('few_descriptors', crowd, usage, f'command_ms={slowest * 1000:.0f} cpu={ran:.2f}')
+    world.finish('few_descriptors', crowd, usage, f'commands={2 * asked} cpu={ran:.2f}')
 
 
 @case()
@@ -161,7 +159,7 @@ def slow(args):
     quiet(world)
     crowd = Impatient(world.connect, world.files)
     world.old.proxy.delay = 0.5
-    with world.usage() as usage:
+    with world.usage(crowd) as usage:
         crowd.run(args.seconds)
     world.old.proxy.delay = 0
     expect(crowd.given_up > 32, f'only {crowd.given_up} reads were given up')
@@ -177,7 +175,7 @@ def resetting(args):
     crowd = Impatient(world.connect, world.files)
     crawler = world.migration.start_crawler()
     resets = 0
-    with world.usage() as usage:
+    with world.usage(crowd) as usage:
         running = crowd.thread(args.seconds)
         while running.is_alive():
             running.join(args.random.uniform(0.02, 0.3))
@@ -199,7 +197,7 @@ def other_handles(args):
     world = World(args, 200)
     quiet(world)
     crowd = Impatient(world.connect, world.files)
-    with world.usage() as usage:
+    with world.usage(crowd) as usage:
         running = crowd.thread(args.seconds)
         running.join(args.seconds / 3)
         world.old.stop(signal.SIGKILL)
@@ -225,7 +223,7 @@ def no_time(args):
     world = World(args, 300, proxied=True)
     quiet(world)
     crowd = Impatient(world.connect, world.files)
-    with world.usage() as usage:
+    with world.usage(crowd) as usage:
         running = crowd.thread(args.seconds)
         running.join(args.seconds / 6)
         for procedure in PROCEDURES[1:]:
@@ -248,7 +246,8 @@ def stalled_smb(args):
     quiet(world)
     failed, end, asked, at = 0, time.monotonic() + args.seconds, [], 0
     pid = server.serving(session)
-    with Stalled(world.old), Usage(retriever=world.migration.retriever.pid, smbd=pid) as usage:
+    with Stalled(world.old), Usage(
+            lambda: len(asked), retriever=world.migration.retriever.pid, smbd=pid) as usage:
         while time.monotonic() < end and at < len(paths):
             some, at = paths[at:at + 64], at + 64
             mids = [session.start(smb2.create(f'dir{n // 500:04}\\{n}', access=smb2.READ_DATA))[0]

@@ -175,7 +175,7 @@ def a_write_whose_bracket_does_not_end(args):
     write = opaque(stub) + u64(5) + u32(3) + u32(0) + opaque(b'abc')
     (status, _), seconds = timed(lambda: client.once(nfs3.WRITE, write))
     same(status, nfs3.JUKEBOX, 'status')
-    expect(9 < seconds < 20, f'it took {seconds:.1f} s')
+    expect(9 < seconds < 60, f'it took {seconds:.1f} s')
     fake.on.clear()
     late, = fake.requests(END)
     fake.reply(late, fake.do_end(late))

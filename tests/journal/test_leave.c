@@ -43,7 +43,7 @@ START_TEST(rows_go_after_a_sync)
 	journal_store_made(store, &later, true, &name);
 	journal_store_removed(store, &later, true, &name);
 	commit(store);
-	for (int i = 0; i < 1000 && journal_store_leaving(store) > 1; i++) {
+	while (journal_store_leaving(store) > 1) {
 		g_usleep(10000);
 		leave_step(leave, store);
 		commit(store);

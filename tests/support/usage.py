@@ -3,22 +3,21 @@
 import collections
 import os
 import threading
-import time
 
 from sandbox import Failure
 
 MIB = 1 << 20
 PAGE = os.sysconf('SC_PAGE_SIZE')
 
-Sample = collections.namedtuple('Sample', 'time descriptors memory threads')
+Sample = collections.namedtuple('Sample', 'descriptors memory threads work')
 
 
-def sample(pid):
+def sample(pid, work=0):
     """Now; memory: bytes that are resident and its own (no file's pages)."""
     with open(f'/proc/{pid}/statm') as file:
         resident, shared = map(int, file.read().split()[1:3])
-    return Sample(time.monotonic(), len(os.listdir(f'/proc/{pid}/fd')), (resident - shared) * PAGE,
-                  len(os.listdir(f'/proc/{pid}/task')))
+    return Sample(len(os.listdir(f'/proc/{pid}/fd')), (resident - shared) * PAGE,
+                  len(os.listdir(f'/proc/{pid}/task')), work)
 
 
 def child(process):
@@ -28,10 +27,11 @@ def child(process):
 
 
 class Usage:
-    """Of the processes {name: pid}, from `with` to its end."""
+    """Of the processes {name: pid}, from `with` to its end.  work(): how much of the work is done that they are
+    to bear without growing: what is seen is put in order by that, as a busy machine is slow at times."""
 
-    def __init__(self, every=0.2, **pids):
-        self.pids, self.every = pids, every
+    def __init__(self, work, every=0.2, **pids):
+        self.pids, self.every, self.work = pids, every, work
         self.samples = {name: [] for name in pids}
         self.done = threading.Event()
         self.thread = threading.Thread(target=self.run, daemon=True)
@@ -48,7 +48,7 @@ class Usage:
         while True:
             for name, pid in self.pids.items():
                 try:
-                    self.samples[name].append(sample(pid))
+                    self.samples[name].append(sample(pid, self.work()))
                 except OSError:                 # it has ended
                     pass
             if self.done.wait(self.every):
@@ -59,12 +59,14 @@ class Usage:
                    for s in samples)
 
     def growth(self, what, name):
-        """From the most of the second third to the most of the last."""
-        samples = [getattr(s, what) for s in self.samples[name]]
-        third = len(samples) // 3
-        if not third:                   # it was over before anything could grow
+        """From the most in the second third of the work to the most in the last."""
+        end = self.samples[name][-1].work
+        seen = [[], [], []]
+        for one in self.samples[name]:
+            seen[min(3 * one.work // max(end, 1), 2)].append(getattr(one, what))
+        if not seen[1]:                 # it was over before anything could grow
             return 0
-        return max(samples[-third:]) - max(samples[third:-third])
+        return max(seen[2]) - max(seen[1])
 
     def bounded(self, descriptors, memory, slack=32, memory_slack=8 * MIB):
         """No more than that many descriptors and bytes above the first sample; and no growth from

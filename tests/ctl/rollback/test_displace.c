@@ -111,7 +111,7 @@ static void run(unsigned number)
 static bool intruded_at(unsigned number)
 {
 	share_steps();
-	alarm(60);
+	alarm(600);
 	change_all();
 	run(number);
 	if (shared->steps < number)

@@ -11,9 +11,9 @@ START_TEST(follow_the_counters)
 	gint64 start, us;
 	int64_t files, bytes;
 
+	start = g_get_monotonic_time();
 	core_make(&core);
 	core_open(&core);
-	start = g_get_monotonic_time();
 	COUNT_ADD(core.retriever, files_whole, 3000);
 	COUNT_ADD(core.retriever, bytes_fetched, 5000000);
 	files = rates_files(core.retriever->rates);
