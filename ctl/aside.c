@@ -2,21 +2,18 @@
 #include "ctl/ctl.h"
 
 #include <stdio.h>
-#include <time.h>
 
 #include "lib/base/text.h"
+
+static gboolean opt_restore, opt_discard;
 
 static void print_one(GKeyFile *reply, const char *group)
 {
 	g_autofree char *path = ctl_text(reply, group, "path");
 	g_autofree char *shown = text_line(path);
 	g_autofree char *bytes = ctl_bytes(ctl_number(reply, group, "bytes"));
-	time_t mtime = (time_t)ctl_number(reply, group, "mtime");
-	char when[32] = "";
-	struct tm tm;
+	g_autofree char *when = ctl_time((int64_t)ctl_number(reply, group, "mtime"));
 
-	if (localtime_r(&mtime, &tm))
-		strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S", &tm);
 	printf("%s  %10s  %s\n", when, bytes, shown);
 }
 
@@ -64,26 +61,36 @@ static enum ctl_exit list_all(const struct ctl *ctl)
 	return result;
 }
 
-enum ctl_exit ctl_aside(const struct ctl *ctl)
+static enum ctl_exit run_aside(const struct ctl *ctl)
 {
 	enum ctl_exit result = CTL_OK;
 
-	if (ctl->restore == !*ctl->arguments || (ctl->discard && ctl->restore)) {
+	if (opt_restore == !*ctl->arguments || (opt_discard && opt_restore)) {
 		ctl_complain("usage: " PROGRAM " aside NAME [--discard | --restore PATH...]");
 		return CTL_USAGE;
 	}
-	if (!ctl->restore && !ctl->discard)
+	if (!opt_restore && !opt_discard)
 		return list_all(ctl);
-	if (ctl->discard)
+	if (opt_discard)
 		result = ctl_ask_once(ctl, "aside discard", NULL);
 	for (char **path = ctl->arguments; *path && !result; path++) {
 		g_autofree char *command = g_strconcat("aside restore ", *path, NULL);
 
 		result = ctl_ask_once(ctl, command, NULL);
 	}
-	if (ctl->restore)
+	if (opt_restore)
 		ctl_journal_wait(ctl);
 	if (!result)
-		printf("%s: %s\n", ctl->volume, ctl->discard ? "discarded" : "restored");
+		printf("%s: %s\n", ctl->volume, opt_discard ? "discarded" : "restored");
 	return result;
 }
+
+static const GOptionEntry aside_options[] = {
+	CTL_OPTION_JSON,
+	CTL_FLAG("restore", opt_restore, "bring PATH... back into the tree"),
+	CTL_FLAG("discard", opt_discard, "destroy all of it"),
+	{NULL},
+};
+
+CTL_COMMAND(aside, "aside", "NAME [PATH...]", 1, G_MAXINT,
+	    "list what of a copy was set aside; restore or discard it", .options = aside_options);

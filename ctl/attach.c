@@ -4,15 +4,17 @@
 #include <stdio.h>
 #include <string.h>
 
-static enum ctl_exit check(const struct ctl *ctl)
+static gboolean opt_adopt, opt_keep_extra;
+static const char *opt_compare;
+
+static enum ctl_exit check_attach(void)
 {
-	bool known = !ctl->compare || !strcmp(ctl->compare, "size-mtime") ||
-		     !strcmp(ctl->compare, "content");
+	bool known = !opt_compare || !strcmp(opt_compare, "size-mtime") ||
+		     !strcmp(opt_compare, "content");
 
 	if (!known)
-		ctl_complain("attach: --compare is size-mtime or content, not \"%s\"",
-			     ctl->compare);
-	else if (!ctl->adopt && ctl->keep_extra)
+		ctl_complain("attach: --compare is size-mtime or content, not \"%s\"", opt_compare);
+	else if (!opt_adopt && opt_keep_extra)
 		ctl_complain("attach: --keep-extra is for what another tool has copied: give "
 			     "--adopt too");
 	else
@@ -27,13 +29,13 @@ static bool is_noted(const struct ctl *ctl)
 	return ctl_journal_state(ctl, journal) && ctl_yes(journal, "journal", "running");
 }
 
-enum ctl_exit ctl_attach(const struct ctl *ctl)
+static enum ctl_exit run_attach(const struct ctl *ctl)
 {
-	enum ctl_exit result = check(ctl);
+	enum ctl_exit result = check_attach();
 	g_autofree char *command = g_strconcat(
-		"attach", ctl->adopt ? " adopt" : "",
-		ctl->compare && !strcmp(ctl->compare, "content") ? " content" : "",
-		ctl->keep_extra ? " keep-extra" : "", ctl->accept ? " accept" : "", NULL);
+		"attach", opt_adopt ? " adopt" : "",
+		opt_compare && !strcmp(opt_compare, "content") ? " content" : "",
+		opt_keep_extra ? " keep-extra" : "", ctl->accept ? " accept" : "", NULL);
 
 	if (!result)
 		result = ctl_ask_once(ctl, command, NULL);
@@ -49,3 +51,18 @@ enum ctl_exit ctl_attach(const struct ctl *ctl)
 		       ctl->volume, ctl->volume);
 	return result;
 }
+
+static const GOptionEntry attach_options[] = {
+	CTL_OPTIONS_VOLUMES,
+	CTL_FLAG("adopt", opt_adopt, "take over what another tool has copied into the root"),
+	CTL_FILE("compare", opt_compare, "size-mtime, or content too; or another node's FILE",
+		 "HOW"),
+	CTL_FLAG("keep-extra", opt_keep_extra,
+		 "what the old server does not have stays in the tree"),
+	CTL_OPTION_ACCEPT,
+	{NULL},
+};
+
+CTL_COMMAND(attach, "attach", "NAME...", 1, G_MAXINT,
+	    "bind the root to the old server; clients can be switched then",
+	    .options = attach_options, .flags = CTL_EACH);

@@ -14,15 +14,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "journal/store/close.h"
 #include "journal/store/live.h"
 #include "journal/store/reader.h"
 #include "lib/base/text.h"
 #include "lib/config/config.h"
 
-#define WAIT_MS 10000
-#define SCAN_MS 600000 /* and as long as it goes on */
-#define DEEP	100    /* directories that are gone, one in the other */
+#define DEEP 100 /* directories that are gone, one in the other */
+
+static gboolean opt_settle;
 
 struct listing {
 	const struct ctl *ctl;
@@ -31,16 +30,6 @@ struct listing {
 	int root_fd;
 	bool begun; /* an array of JSON */
 };
-
-static struct volume_config *load_config(const struct ctl *ctl)
-{
-	g_autoptr(GError) error = NULL;
-	struct volume_config *config = config_load(ctl->config_file, ctl->volume, &error);
-
-	if (!config)
-		ctl_complain("%s", error->message);
-	return config;
-}
 
 /* ---- paths ----------------------------------------------------------------------------------- */
 
@@ -226,19 +215,12 @@ static bool print_row(void *arg, const struct journal_row *row)
 	return true;
 }
 
-static char *when(int64_t ns)
-{
-	g_autoptr(GDateTime) time = g_date_time_new_from_unix_local(ns / 1000000000);
-
-	return time ? g_date_time_format(time, "%Y-%m-%d %H:%M:%S") : g_strdup("?");
-}
-
 static enum ctl_exit list_changes(struct listing *listing)
 {
 	g_autoptr(GError) error = NULL;
 	struct journal_state state;
 	const int64_t asked = journal_realtime();
-	bool good = !listing->ctl->settle || journal_settle(listing->reader, true, -1, &error);
+	bool good = !opt_settle || journal_settle(listing->reader, true, -1, &error);
 
 	good = good && journal_state(listing->reader, &state, &error) &&
 	       journal_each(listing->reader, 0, print_row, listing, &error);
@@ -249,8 +231,8 @@ static enum ctl_exit list_changes(struct listing *listing)
 		return CTL_REFUSED;
 	}
 	/* What was waited for is all there, whatever came back since. */
-	if (state.complete || (listing->ctl->settle && state.running && !state.full &&
-			       !state.unread && state.gap >= asked))
+	if (state.complete ||
+	    (opt_settle && state.running && !state.full && !state.unread && state.gap >= asked))
 		return CTL_OK;
 	if (state.unread) {
 		g_autofree char *path = text_line(state.unread_path);
@@ -262,15 +244,15 @@ static enum ctl_exit list_changes(struct listing *listing)
 			     state.unread > 1 ? ", ..." : "");
 		return CTL_REFUSED;
 	}
-	g_autofree char *since = when(MIN(state.gap, state.seen));
+	g_autofree char *since = ctl_time(MIN(state.gap, state.seen) / CTL_NS);
 	ctl_complain("%s: changes since %s may be missing; see " PROGRAM " status %s",
 		     listing->ctl->volume, since, listing->ctl->volume);
 	return CTL_REFUSED;
 }
 
-enum ctl_exit ctl_changes(const struct ctl *ctl)
+static enum ctl_exit run_changes(const struct ctl *ctl)
 {
-	struct volume_config *config = load_config(ctl);
+	struct volume_config *config = ctl_config(ctl);
 	struct listing listing = {.ctl = ctl, .root_fd = -1};
 	g_autoptr(GError) error = NULL;
 	enum ctl_exit result = CTL_REFUSED;
@@ -293,155 +275,11 @@ enum ctl_exit ctl_changes(const struct ctl *ctl)
 	return result;
 }
 
-/* ---- its state, its end ---------------------------------------------------------------------- */
+static const GOptionEntry changes_options[] = {
+	CTL_OPTION_JSON,
+	CTL_FLAG("settle", opt_settle, "first look for what is being written just now"),
+	{NULL},
+};
 
-enum ctl_exit ctl_journal_begin(const struct ctl *ctl)
-{
-	struct volume_config *config =
-		ctl->socket ? NULL : config_load(ctl->config_file, ctl->volume, NULL);
-	g_autoptr(GError) error = NULL;
-	bool good = !config || journal_begin_anew(config->journal, &error);
-
-	if (!good)
-		ctl_complain("%s; %s is attached, but this journal tells of what was before: end "
-			     "migrate-journal@%s, move %s to another name, and start it again",
-			     error->message, ctl->volume, ctl->volume, config->journal);
-	config_free(config);
-	return good ? CTL_OK : CTL_REFUSED;
-}
-
-void ctl_journal_wait(const struct ctl *ctl)
-{
-	struct volume_config *config =
-		ctl->socket ? NULL : config_load(ctl->config_file, ctl->volume, NULL);
-	struct journal_reader *reader = config ? journal_open(config->journal, NULL) : NULL;
-
-	if (reader)
-		journal_settle(reader, false, WAIT_MS, NULL);
-	journal_close(reader);
-	config_free(config);
-}
-
-bool ctl_journal_state(const struct ctl *ctl, GKeyFile *status)
-{
-	struct volume_config *config =
-		ctl->socket ? NULL : config_load(ctl->config_file, ctl->volume, NULL);
-	struct journal_reader *reader = config ? journal_open(config->journal, NULL) : NULL;
-	struct journal_state state;
-	bool known = reader && journal_state(reader, &state, NULL);
-
-	if (config && journal_is_closed(config->journal)) {
-		g_key_file_set_boolean(status, "journal", "closed", true);
-	} else if (known) {
-		g_key_file_set_boolean(status, "journal", "complete", state.complete);
-		g_key_file_set_boolean(status, "journal", "running", state.running);
-		g_key_file_set_boolean(status, "journal", "scanning", state.scanning);
-		g_key_file_set_boolean(status, "journal", "full", state.full);
-		g_key_file_set_int64(status, "journal", "since", state.since / 1000000000);
-		g_key_file_set_int64(status, "journal", "seen", state.seen / 1000000000);
-		if (state.scanned)
-			g_key_file_set_int64(status, "journal", "scanned",
-					     state.scanned / 1000000000);
-		if (!state.complete)
-			g_key_file_set_int64(status, "journal", "missing-since",
-					     MIN(state.gap, state.seen) / 1000000000);
-		if (state.unread) {
-			g_autofree char *path = text_line(state.unread_path);
-
-			g_key_file_set_uint64(status, "journal", "unread", state.unread);
-			g_key_file_set_string(status, "journal", "unread-path", path);
-		}
-		g_key_file_set_uint64(status, "journal", "gaps", state.gaps);
-		g_key_file_set_string(status, "journal", "last-gap", state.reason);
-		g_key_file_set_uint64(status, "journal", "looked-at", state.looked_at);
-		g_key_file_set_uint64(status, "journal", "changed-objects", state.rows);
-		g_key_file_set_uint64(status, "journal", "maybe-changed-objects", state.maybe);
-		g_key_file_set_uint64(status, "journal", "store-bytes", state.bytes);
-	}
-	journal_close(reader);
-	config_free(config);
-	return g_key_file_has_group(status, "journal");
-}
-
-char *ctl_journal_text(GKeyFile *status)
-{
-	g_autofree char *since = NULL, *seen = NULL, *missing = NULL, *bytes = NULL, *reason = NULL;
-	const uint64_t maybe = ctl_number(status, "journal", "maybe-changed-objects");
-	const char *why;
-
-	if (ctl_yes(status, "journal", "closed"))
-		return g_strdup("closed: there is no way back");
-	since = when((int64_t)ctl_number(status, "journal", "since") * 1000000000);
-	seen = when((int64_t)ctl_number(status, "journal", "seen") * 1000000000);
-	missing = when((int64_t)ctl_number(status, "journal", "missing-since") * 1000000000);
-	bytes = ctl_bytes(ctl_number(status, "journal", "store-bytes"));
-	reason = ctl_text(status, "journal", "last-gap");
-	if (ctl_yes(status, "journal", "complete"))
-		return g_strdup_printf(
-			"complete from %s to %s: %" G_GUINT64_FORMAT
-			" objects changed, %" G_GUINT64_FORMAT " may have been (a gap), %s",
-			since, seen, ctl_number(status, "journal", "changed-objects") - maybe,
-			maybe, bytes);
-	if (ctl_number(status, "journal", "unread")) {
-		g_autofree char *path = ctl_text(status, "journal", "unread-path");
-
-		return g_strdup_printf(
-			"complete from %s to %s but for %" G_GUINT64_FORMAT
-			" objects that cannot be looked at, and what is below them: %s; check the "
-			"file system, then give " PROGRAM " changes --settle",
-			since, seen, ctl_number(status, "journal", "unread"), path);
-	}
-	why = ctl_yes(status, "journal", "full")       ? "no room"
-	      : !ctl_yes(status, "journal", "running") ? "not running"
-						       : reason;
-	if (!ctl_yes(status, "journal", "scanning"))
-		return g_strdup_printf("complete from %s to %s, changes since then may be "
-				       "missing: %s",
-				       since, missing, why);
-	return g_strdup_printf(
-		"complete from %s to %s, changes since then may be missing: %s; looking for them, "
-		"%" G_GUINT64_FORMAT " objects so far",
-		since, missing, why, ctl_number(status, "journal", "looked-at"));
-}
-
-/* What the journal knows before it goes, all that can be known; NULL: nobody keeps it.  g_free. */
-static char *last_changes(const struct volume_config *config)
-{
-	struct journal_reader *reader = journal_open(config->journal, NULL);
-	struct journal_state state;
-	char *text = NULL;
-
-	if (reader && journal_settle(reader, true, SCAN_MS, NULL) &&
-	    journal_state(reader, &state, NULL)) {
-		g_autofree char *since = when(state.since), *seen = when(state.seen);
-
-		text = g_strdup_printf("from %s to %s, %" G_GUINT64_FORMAT
-				       " objects were changed, %" G_GUINT64_FORMAT " may have been",
-				       since, seen, state.rows - state.maybe, state.maybe);
-	}
-	journal_close(reader);
-	return text;
-}
-
-enum ctl_exit ctl_commit(const struct ctl *ctl)
-{
-	struct volume_config *config = load_config(ctl);
-	g_autoptr(GError) error = NULL;
-	g_autofree char *changed = NULL;
-	bool closed;
-
-	if (!config)
-		return CTL_USAGE;
-	changed = last_changes(config);
-	closed = journal_close_for_good(config->journal, &error);
-	config_free(config);
-	if (!closed) {
-		ctl_complain("%s", error->message);
-		return CTL_REFUSED;
-	}
-	printf("%s: the way back is closed; what clients change is not noted any more\n",
-	       ctl->volume);
-	if (changed)
-		printf("%s\n", changed);
-	return CTL_OK;
-}
+CTL_COMMAND(changes, "changes", "NAME", 1, 1, "list what clients changed since the switch",
+	    .options = changes_options);

@@ -22,6 +22,10 @@
 #define LINE_US	 (5 * G_USEC_PER_SEC) /* of --progress */
 #define NAME_LEN 64
 
+static gboolean opt_progress, opt_anew;
+static const char *opt_sample, *opt_output, *opt_target, *opt_password_file, *opt_bandwidth,
+	*opt_requests;
+
 G_STATIC_ASSERT(CTL_SAMPLE_ALL == WALK_ALL);
 
 static atomic_int stop;
@@ -67,7 +71,7 @@ static void show_progress(void *arg, const struct survey_progress *progress)
 		fprintf(stderr, PROGRAM ": check: %s: goes on where an earlier run was\n",
 			shown->ctl->volume);
 	shown->resumed = progress->resumed;
-	if (!shown->terminal && (!shown->ctl->progress || now - shown->last < LINE_US))
+	if (!shown->terminal && (!opt_progress || now - shown->last < LINE_US))
 		return;
 	shown->last = now;
 	show_line(shown, progress);
@@ -101,7 +105,7 @@ static struct volume_config *config_of_url(const struct ctl *ctl)
 	config->connections = config->demand_connections = 2;
 	config->smb_modes = SMB_MODES_DESCRIPTOR;
 	config->smb = g_new0(struct smb_config, 1);
-	config->smb->password_file = g_strdup(ctl->password_file);
+	config->smb->password_file = g_strdup(opt_password_file);
 	return config;
 }
 
@@ -121,7 +125,7 @@ static struct volume_config *load_check(const struct ctl *ctl)
 
 	if (!config)
 		ctl_complain("%s", error->message);
-	else if (!url && (ctl->target || ctl->password_file))
+	else if (!url && (opt_target || opt_password_file))
 		ctl_complain("check: --target and --password-file are of a URL: a volume's "
 			     "configuration says both");
 	else
@@ -139,18 +143,18 @@ static bool parse_number(const char *option, const char *text, uint64_t *number)
 			    option, text);
 }
 
-static bool take_options(const struct ctl *ctl, struct survey_options *options)
+static bool take_options(struct survey_options *options)
 {
 	const struct volume_config *config = options->config;
 
 	options->bandwidth = config->bandwidth;
-	options->target = config->root ? config->root : ctl->target;
+	options->target = config->root ? config->root : opt_target;
 	options->workers = WORKERS;
 	options->stop = &stop;
 	options->share = WALK_ALL;
-	return parse_number("bandwidth", ctl->bandwidth, &options->bandwidth) &&
-	       parse_number("requests", ctl->requests, &options->requests) &&
-	       (!ctl->sample || ctl_parse_sample("check", ctl->sample, &options->share));
+	return parse_number("bandwidth", opt_bandwidth, &options->bandwidth) &&
+	       parse_number("requests", opt_requests, &options->requests) &&
+	       (!opt_sample || ctl_parse_sample("check", opt_sample, &options->share));
 }
 
 /* ---- what comes of it ------------------------------------------------------------------------ */
@@ -220,8 +224,8 @@ static enum ctl_exit conclude_check(const struct ctl *ctl, const char *output, c
 	return statuses[survey_verdict(survey)];
 }
 
-static enum ctl_exit run_check(const struct ctl *ctl, struct survey_options *options,
-			       const char *output)
+static enum ctl_exit survey_source(const struct ctl *ctl, struct survey_options *options,
+				   const char *output)
 {
 	const char *name = options->config->name;
 	struct shown shown = {.ctl = ctl, .terminal = isatty(STDERR_FILENO)};
@@ -238,7 +242,7 @@ static enum ctl_exit run_check(const struct ctl *ctl, struct survey_options *opt
 	survey.version = g_strdup(PROGRAM " " QUICKMIGRATE_VERSION);
 	options->progress = show_progress;
 	options->arg = &shown;
-	if (ctl->anew)
+	if (opt_anew)
 		kept_forget(&kept);
 	bool good = survey_run(options, &kept, &survey, &error);
 	if (shown.terminal)
@@ -254,7 +258,7 @@ static enum ctl_exit run_check(const struct ctl *ctl, struct survey_options *opt
 	return result;
 }
 
-enum ctl_exit ctl_survey(const struct ctl *ctl)
+static enum ctl_exit run_check(const struct ctl *ctl)
 {
 	const struct sigaction action = {.sa_handler = take_signal};
 	struct volume_config *config = load_check(ctl);
@@ -266,11 +270,29 @@ enum ctl_exit ctl_survey(const struct ctl *ctl)
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGINT, &action, NULL);
 	signal(SIGPIPE, SIG_IGN);
-	if (take_options(ctl, &options)) {
+	if (take_options(&options)) {
 		g_autofree char *place = g_path_get_dirname(config->report);
 
-		result = run_check(ctl, &options, ctl->output ? ctl->output : place);
+		result = survey_source(ctl, &options, opt_output ? opt_output : place);
 	}
 	config_free(config);
 	return result;
 }
+
+static const GOptionEntry check_options[] = {
+	CTL_OPTION_JSON,
+	CTL_STRING("sample", opt_sample, "so many of the files, of every directory", "N%"),
+	CTL_FILE("output", opt_output, "where to put the files", "DIR"),
+	CTL_FILE("target", opt_target, "of a URL: a directory of the new file system", "DIR"),
+	CTL_FILE("password-file", opt_password_file, "the file with the password of an SMB user",
+		 "FILE"),
+	CTL_STRING("bandwidth", opt_bandwidth, "read no more per second", "BYTES"),
+	CTL_STRING("requests", opt_requests, "ask no more questions per second", "N"),
+	CTL_FLAG("progress", opt_progress, "say how far it is, also where there is no terminal"),
+	CTL_FLAG("anew", opt_anew, "do not go on with an earlier run"),
+	{NULL},
+};
+
+CTL_COMMAND(check, "check", "NAME", 1, 1,
+	    "look through the old server's tree: what can come, and how fast",
+	    .options = check_options);

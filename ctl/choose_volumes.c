@@ -44,6 +44,11 @@ static char **once(char **names)
 	return g_strv_builder_end(builder);
 }
 
+const GOptionEntry ctl_options_volumes[] = {
+	CTL_OPTIONS_VOLUMES,
+	{NULL},
+};
+
 gboolean ctl_choose(struct ctl *ctl, char **names)
 {
 	g_autoptr(GError) error = NULL;
@@ -76,13 +81,14 @@ gboolean ctl_choose(struct ctl *ctl, char **names)
 	return TRUE;
 }
 
-enum ctl_exit ctl_in_turn(struct ctl *ctl, enum ctl_exit (*run)(const struct ctl *ctl))
+enum ctl_exit ctl_in_turn(const struct ctl *ctl, enum ctl_exit (*run)(const struct ctl *ctl))
 {
+	struct ctl one = *ctl;
 	enum ctl_exit worst = CTL_OK;
 
 	for (char **volume = ctl->volumes; *volume; volume++) {
-		ctl->volume = *volume;
-		enum ctl_exit result = run(ctl);
+		one.volume = *volume;
+		enum ctl_exit result = run(&one);
 		fflush(stdout);
 		worst = MAX(worst, result);
 	}
@@ -91,6 +97,8 @@ enum ctl_exit ctl_in_turn(struct ctl *ctl, enum ctl_exit (*run)(const struct ctl
 
 void ctl_announce(const struct ctl *ctl, const char *command)
 {
+	if (!ctl->many)
+		return;
 	g_autofree char *list = g_strjoinv(", ", ctl->volumes);
 
 	printf("%s of %u volumes, one after the other: %s\n", command, g_strv_length(ctl->volumes),

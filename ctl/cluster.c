@@ -12,6 +12,8 @@
 
 #define ITEMS_NOT_HERE "nothing"
 
+static const char *opt_compare, *opt_tool, *opt_nodes, *opt_doors;
+
 /* ---- check ------------------------------------------------------------------------------------
  */
 
@@ -48,8 +50,8 @@ static enum ctl_exit check_volume(const struct ctl *ctl, const char *volume)
 	struct volume_config *config = config_load_unmounted(ctl->config_file, volume, &error);
 	struct resources_disk disk;
 
-	if (config && ctl->compare)
-		there = items_read(ctl->compare, volume, &error);
+	if (config && opt_compare)
+		there = items_read(opt_compare, volume, &error);
 	if (error) {
 		ctl_complain("%s", error->message);
 		config_free(config);
@@ -108,17 +110,17 @@ static enum ctl_exit print_config(const struct ctl *ctl, char **volumes)
 {
 	const unsigned count = g_strv_length(volumes);
 	g_autofree struct resources_disk *disks = g_new0(struct resources_disk, count);
-	g_auto(GStrv) nodes = ctl->nodes ? read_nodes(ctl->nodes) : NULL;
-	const bool pcs = ctl->tool && !strcmp(ctl->tool, "pcs");
-	unsigned doors = ctl->doors ? resources_read_doors(ctl->doors) : RESOURCES_NFS;
-	bool good = !ctl->nodes || nodes;
+	g_auto(GStrv) nodes = opt_nodes ? read_nodes(opt_nodes) : NULL;
+	const bool pcs = opt_tool && !strcmp(opt_tool, "pcs");
+	unsigned doors = opt_doors ? resources_read_doors(opt_doors) : RESOURCES_NFS;
+	bool good = !opt_nodes || nodes;
 
 	if (!doors)
 		good = ctl_complain("cluster: --doors is nfs, smb or nfs,smb, not \"%s\"",
-				    ctl->doors);
+				    opt_doors);
 
-	if (ctl->tool && !pcs && strcmp(ctl->tool, "crm"))
-		good = ctl_complain("cluster: --for is crm or pcs, not \"%s\"", ctl->tool);
+	if (opt_tool && !pcs && strcmp(opt_tool, "crm"))
+		good = ctl_complain("cluster: --for is crm or pcs, not \"%s\"", opt_tool);
 	for (unsigned i = 0; good && i < count; i++) {
 		for (unsigned j = 0; good && j < i; j++)
 			if (!strcmp(volumes[i], volumes[j]))
@@ -142,16 +144,30 @@ static enum ctl_exit print_config(const struct ctl *ctl, char **volumes)
 }
 
 /* ctl->volume is what is to be done. */
-enum ctl_exit ctl_cluster(const struct ctl *ctl)
+static enum ctl_exit run_cluster(const struct ctl *ctl)
 {
 	const bool check = !strcmp(ctl->volume, "check"), config = !strcmp(ctl->volume, "config");
 	const unsigned names = g_strv_length(ctl->arguments);
 
-	if (check && names == 1 && !ctl->tool && !ctl->nodes && !ctl->doors)
+	if (check && names == 1 && !opt_tool && !opt_nodes && !opt_doors)
 		return check_volume(ctl, ctl->arguments[0]);
-	if (config && names && !ctl->compare)
+	if (config && names && !opt_compare)
 		return print_config(ctl, ctl->arguments);
 	ctl_complain("usage: " PROGRAM " cluster check NAME [--compare=FILE], or cluster config "
 		     "NAME... [--doors=nfs,smb] [--for=crm|pcs] [--nodes=NODE,...]");
 	return CTL_USAGE;
 }
+
+static const GOptionEntry cluster_options[] = {
+	CTL_FILE("compare", opt_compare, "size-mtime, or content too; or another node's FILE",
+		 "HOW"),
+	CTL_STRING("for", opt_tool, "tar, rsync, restic, borg, paths; crm, pcs", "TOOL"),
+	CTL_STRING("nodes", opt_nodes, "spread the volumes over these nodes", "A,B,C"),
+	CTL_STRING("doors", opt_doors, "what serves the volumes: nfs (default), smb, or nfs,smb",
+		   "DOORS"),
+	{NULL},
+};
+
+CTL_COMMAND(cluster, "cluster", "check NAME | config NAME...", 2, G_MAXINT,
+	    "check this node for a volume; print resources for Pacemaker",
+	    .options = cluster_options);

@@ -94,7 +94,7 @@ static void say_copy(const struct ctl *ctl, GKeyFile *reply)
 	       number_copy(reply, "next-seconds"));
 }
 
-enum ctl_exit ctl_copy(const struct ctl *ctl)
+static enum ctl_exit run_copy(const struct ctl *ctl)
 {
 	g_autoptr(GKeyFile) reply = NULL;
 	enum ctl_exit result = ctl_ask_once(ctl, ctl->accept ? "copy accept" : "copy", NULL);
@@ -111,3 +111,12 @@ enum ctl_exit ctl_copy(const struct ctl *ctl)
 		say_copy(ctl, reply);
 	return ctl_yes(reply, "copy", "whole") ? CTL_OK : CTL_REFUSED;
 }
+
+static const GOptionEntry copy_options[] = {
+	CTL_OPTION_JSON,
+	CTL_OPTION_ACCEPT,
+	{NULL},
+};
+
+CTL_COMMAND(copy, "copy", "NAME", 1, 1, "copy the old server's tree, or bring the copy up to date",
+	    .options = copy_options);

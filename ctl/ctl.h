@@ -20,42 +20,76 @@ enum ctl_exit {
 	CTL_SOME_LEFT = 4,    /* rollback is through, and has left what it lists */
 };
 
+/* What all commands are given. */
 struct ctl {
-	const char *config_file; /* NULL: the usual one */
-	const char *socket;	 /* NULL: as the configuration says */
-	/* As they were given: 0 or NULL, if not. */
-	gboolean watch, json, same, all, summary, verbose, follow;
-	gboolean adopt, keep_extra, accept, restore, discard; /* of attach, copy, aside */
-	gboolean settle, plan;				      /* of changes, rollback */
-	gboolean content, stop;				      /* of verify */
-	gboolean list;					      /* of verify, rollback */
-	gboolean final, check;				      /* of report */
-	gboolean unwatched;				      /* of finalize */
-	const char *compare;				      /* of attach, cluster */
-	const char *reason, *below;			      /* of errors, retry, skip */
-	gboolean leave;					      /* of skip */
-	const char *because;				      /* likewise */
-	const char *id;					      /* of trace: PEER:ID */
-	const char *sample, *seed;			      /* of verify --content */
-	const char *to;					      /* of rollback; NULL: as configured */
-	const char *output, *key;			      /* of report --final; check */
-	const char *signers, *tree;			      /* of report --check */
-	const char *tool;				      /* of backup-list, cluster */
-	const char *nodes;				      /* of cluster */
-	const char *doors;				      /* likewise */
-	const char *textfile;				      /* of metrics */
-	gboolean apply;					      /* of quota */
-	const char *target, *password_file;		      /* of check URL, discover */
-	const char *bandwidth, *requests;		      /* of check */
-	gboolean progress, anew;			      /* of check */
-	const char *smb_user, *wait;			      /* of discover */
-	const char *draft, *exports, *smb_conf;		      /* likewise */
-	const char *wave;				      /* of commands for several volumes */
+	const char *config_file;    /* NULL: the usual one */
+	const char *socket;	    /* NULL: as the configuration says */
+	gboolean json, accept;	    /* of the commands that have them */
+	const char *reason, *below; /* of errors, retry, skip; NULL: not given */
+	gboolean all;	    /* or wave, of commands for several volumes: instead of their names */
+	const char *wave;   /* NULL: not given */
 	const char *volume; /* the one, or that whose turn it is; NULL: none was named */
 	char **volumes;	    /* all that were chosen; NULL-terminated */
 	bool many;	    /* they are not one */
 	char **arguments;   /* that follow it; NULL-terminated */
 };
+
+/* Each stands in the file of its name, behind its code. */
+struct command {
+	const char *name;
+	const char *arguments; /* for the help */
+	int min, max;	       /* arguments */
+	const char *help;
+	const GOptionEntry *options; /* in the order of the help, {NULL} at their end; or NULL */
+	enum {
+		CTL_EACH = 1,	  /* for several volumes: one after the other */
+		CTL_AT_ONCE = 2,  /* for several volumes: it knows of all; else for one, or none */
+		CTL_UNLISTED = 4, /* a unit runs it, and hardly anybody else */
+		CTL_MONITORS = 8, /* who is in MONITOR_GROUP may do it too, not root alone */
+	} flags;
+	int own; /* of several volumes: arguments behind the names; -1: all but the first name */
+	const gboolean *rootless; /* the option with which everybody may */
+	enum ctl_exit (*run)(const struct ctl *ctl);
+};
+#define CTL_SEVERAL (CTL_EACH | CTL_AT_ONCE)
+/* NAME_command, which run_NAME() does. */
+#define CTL_COMMAND(id, ...) const struct command id##_command = {__VA_ARGS__, .run = run_##id}
+
+extern const struct command accept_command, aside_command, attach_command, backup_list_command,
+	changes_command, check_command, cluster_command, commit_command, copy_command,
+	cutover_command, discover_command, errors_command, finalize_command, metrics_command,
+	pause_command, quota_command, report_command, resume_command, retry_command,
+	rollback_command, skip_command, status_command, takeover_command, throttle_command,
+	trace_command, verify_command;
+
+/* Entries of a table of options, with their variables. */
+#define CTL_FLAG(name, variable, help)                                                             \
+	{                                                                                          \
+		name, 0, 0, G_OPTION_ARG_NONE, &(variable), help, NULL                             \
+	}
+#define CTL_STRING(name, variable, help, value)                                                    \
+	{                                                                                          \
+		name, 0, 0, G_OPTION_ARG_STRING, &(variable), help, value                          \
+	}
+#define CTL_FILE(name, variable, help, value)                                                      \
+	{                                                                                          \
+		name, 0, 0, G_OPTION_ARG_FILENAME, &(variable), help, value                        \
+	}
+/* Those that several commands have; ctl_given is for these alone. */
+extern struct ctl ctl_given;
+#define CTL_OPTION_JSON	  CTL_FLAG("json", ctl_given.json, "print JSON")
+#define CTL_OPTION_ACCEPT CTL_FLAG("accept", ctl_given.accept, "what it stops for is right")
+#define CTL_ALL_HELP	  "all such names of PATH...; else: every volume"
+#define CTL_OPTIONS_VOLUMES                                                                        \
+	CTL_FLAG("all", ctl_given.all, CTL_ALL_HELP),                                              \
+		CTL_STRING("wave", ctl_given.wave, "Instead of NAME: every volume with wave = W",  \
+			   "W")
+#define CTL_OPTIONS_FILTER                                                                         \
+	CTL_STRING("reason", ctl_given.reason, "those whose reason contains TEXT", "TEXT"),        \
+		CTL_FILE("below", ctl_given.below, "those of DIRECTORY and what is below it",      \
+			 "DIRECTORY")
+/* Of what has no others. */
+extern const GOptionEntry ctl_options_volumes[];
 
 /* One line on stderr, with the program's name before it.  FALSE. */
 gboolean ctl_complain(const char *format, ...) G_GNUC_PRINTF(1, 2);
@@ -63,6 +97,7 @@ gboolean ctl_complain(const char *format, ...) G_GNUC_PRINTF(1, 2);
 /* ---- asking (link.c) -------------------------------------------------------------- */
 
 struct ctl_link;
+struct volume_config;
 
 /* The volume's socket, or NULL with a line on stderr.  g_free. */
 char *ctl_socket(const struct ctl *ctl, const char *volume);
@@ -83,6 +118,10 @@ enum ctl_exit ctl_ask_once(const struct ctl *ctl, const char *command, GKeyFile 
 bool ctl_link_is_silent(const struct ctl_link *link);
 /* The retriever's answer, cut to whole lines; NULL: it makes no sense. */
 GKeyFile *ctl_parse(char *text);
+/* The volume's configuration, or NULL with a line on stderr.  config_free(). */
+struct volume_config *ctl_config(const struct ctl *ctl);
+/* The same without a line; NULL too with --socket: then nobody says whose it is. */
+struct volume_config *ctl_known_config(const struct ctl *ctl);
 /* What a status of an answer means: -ENOTCONN: nobody is there; -ETIME: somebody, who does not
  * answer; -EPROTO: of another version; any other: refused, and text says why. */
 void ctl_complain_of(const char *name, int status, const char *text);
@@ -92,15 +131,14 @@ enum ctl_exit ctl_exit_of(int status);
 #define CTL_ABSENT_MS 3000
 #define CTL_SILENT_MS 15000
 
-/* ---- several volumes (choose_volumes.c)
- * ------------------------------------------------------------
- */
+/* ---- several volumes (choose_volumes.c) ---- */
 
 /* Which volumes a command is for: those that are named, or those of ctl->wave, or all.  FALSE with
  * a line on stderr. */
 gboolean ctl_choose(struct ctl *ctl, char **names);
 /* One after the other, whatever becomes of those before; the worst of all. */
-enum ctl_exit ctl_in_turn(struct ctl *ctl, enum ctl_exit (*run)(const struct ctl *ctl));
+enum ctl_exit ctl_in_turn(const struct ctl *ctl, enum ctl_exit (*run)(const struct ctl *ctl));
+/* Says that a command is for several, if it is. */
 void ctl_announce(const struct ctl *ctl, const char *command);
 /* Asks all of them at once, and says so when it is done, in one line each: NAME in text is the
  * volume's. */
@@ -125,42 +163,16 @@ bool ctl_check_filter(const struct ctl *ctl, const char *command);
 #define CTL_FRACTION 0.001
 double ctl_confidence(uint64_t n);
 
-/* ---- commands -------------------------------------------------------------------------------- */
+/* ---- what commands have of each other ---- */
 
-enum ctl_exit ctl_status(const struct ctl *ctl);
-/* of many volumes (overview.c) */
-enum ctl_exit ctl_overview(const struct ctl *ctl);
-enum ctl_exit ctl_errors(const struct ctl *ctl);
-enum ctl_exit ctl_report(const struct ctl *ctl);
-/* report --final (final.c), and report --check (report_check.c), which needs no rights */
-enum ctl_exit ctl_final(const struct ctl *ctl);
-enum ctl_exit ctl_check(const struct ctl *ctl);
-enum ctl_exit ctl_skip(const struct ctl *ctl);
-/* check: CTL_OK: go, CTL_REFUSED: with losses, CTL_USAGE: stop. */
-enum ctl_exit ctl_survey(const struct ctl *ctl);
-enum ctl_exit ctl_trace(const struct ctl *ctl);
-enum ctl_exit ctl_attach(const struct ctl *ctl);
-enum ctl_exit ctl_copy(const struct ctl *ctl);
-enum ctl_exit ctl_aside(const struct ctl *ctl);
-enum ctl_exit ctl_verify(const struct ctl *ctl);
-enum ctl_exit ctl_retry(const struct ctl *ctl);
-/* What verify --content has found at path is made right. */
-enum ctl_exit ctl_mend(const struct ctl *ctl, const char *path);
-enum ctl_exit ctl_rollback(const struct ctl *ctl);
-enum ctl_exit ctl_backup_list(const struct ctl *ctl);
-enum ctl_exit ctl_metrics(const struct ctl *ctl);
-enum ctl_exit ctl_quota(const struct ctl *ctl);
-enum ctl_exit ctl_cutover(const struct ctl *ctl);
-/* "volume" is "check" or "config", and the volumes are arguments. */
-enum ctl_exit ctl_cluster(const struct ctl *ctl);
-/* "volume" is the old server's name. */
-enum ctl_exit ctl_discover(const struct ctl *ctl);
+/* status of many volumes (overview.c) */
+enum ctl_exit ctl_overview(const struct ctl *ctl, bool watch);
+/* report --final (final.c); key: NULL: it is not signed */
+enum ctl_exit ctl_final(const struct ctl *ctl, const char *output, const char *key);
 
 /* Adds to a status how far the old server follows, where it does; and prints that. */
 void ctl_rollback_status(const struct ctl *ctl, const char *volume, GKeyFile *status);
 void ctl_rollback_print_status(GKeyFile *status);
-enum ctl_exit ctl_changes(const struct ctl *ctl);
-enum ctl_exit ctl_commit(const struct ctl *ctl);
 /* A volume was attached: its journal begins anew.  Says what is wrong. */
 enum ctl_exit ctl_journal_begin(const struct ctl *ctl);
 /* Adds [journal] of the volume to its status.  Whether there is one. */
@@ -169,7 +181,6 @@ bool ctl_journal_state(const struct ctl *ctl, GKeyFile *status);
 void ctl_journal_wait(const struct ctl *ctl);
 /* [journal] in a line, g_free. */
 char *ctl_journal_text(GKeyFile *status);
-enum ctl_exit ctl_takeover(const struct ctl *ctl);
 /* The volume was attached: the file of takeover handles is made, where the configuration wants it.
  */
 enum ctl_exit ctl_takeover_attached(const struct ctl *ctl);
@@ -191,6 +202,9 @@ bool ctl_yes(GKeyFile *reply, const char *group, const char *key);
 char *ctl_text(GKeyFile *reply, const char *group, const char *key);
 /* "1.2 GiB" */
 char *ctl_bytes(uint64_t bytes);
+/* Seconds since 1970: "2026-11-29 21:00:00", here; g_free. */
+char *ctl_time(int64_t seconds);
+#define CTL_NS 1000000000 /* in one */
 /* Seconds until all is whole, or -1 where that cannot be told. */
 int64_t ctl_remaining(GKeyFile *status);
 /* Nothing more happens by itself: whole, finished, or copied. */

@@ -161,16 +161,13 @@ static void print_steps(const struct cutover *cutover)
 	checklist_item("migratectl errors %s shows nothing", name);
 }
 
-enum ctl_exit ctl_cutover(const struct ctl *ctl)
+static enum ctl_exit run_cutover(const struct ctl *ctl)
 {
-	g_autoptr(GError) error = NULL;
-	struct volume_config *config = config_load(ctl->config_file, ctl->volume, &error);
+	struct volume_config *config = ctl_config(ctl);
 	struct cutover cutover = {.config = config};
 
-	if (!config) {
-		ctl_complain("%s", error->message);
+	if (!config)
 		return CTL_USAGE;
-	}
 	cutover.path = config_nfs_path(config->source);
 	if (cutover.path)
 		cutover.nfs = config_host(config->source);
@@ -187,3 +184,6 @@ enum ctl_exit ctl_cutover(const struct ctl *ctl)
 	config_free(config);
 	return CTL_OK;
 }
+
+CTL_COMMAND(cutover, "cutover", "NAME", 1, 1,
+	    "print the check-list of the switch, and who uses the old server");

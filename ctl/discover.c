@@ -17,12 +17,15 @@
 #define WAIT	 10 /* s */
 #define WAIT_MAX 600
 
-static gboolean read_wait(const struct ctl *ctl, unsigned *wait)
+static const char *opt_smb_user, *opt_exports, *opt_smb_conf, *opt_draft, *opt_wait,
+	*opt_password_file;
+
+static gboolean read_wait(unsigned *wait)
 {
 	guint64 seconds = WAIT;
 
-	if (ctl->wait && !g_ascii_string_to_unsigned(ctl->wait, 10, 1, WAIT_MAX, &seconds, NULL))
-		return ctl_complain("discover: --wait %s: give 1 to %d seconds", ctl->wait,
+	if (opt_wait && !g_ascii_string_to_unsigned(opt_wait, 10, 1, WAIT_MAX, &seconds, NULL))
+		return ctl_complain("discover: --wait %s: give 1 to %d seconds", opt_wait,
 				    WAIT_MAX);
 	*wait = (unsigned)seconds;
 	return TRUE;
@@ -31,14 +34,14 @@ static gboolean read_wait(const struct ctl *ctl, unsigned *wait)
 static gboolean get_password(const struct ctl *ctl, struct smb_secret *secret)
 {
 	g_autofree char *text = g_strdup_printf("smb://%s", ctl->volume);
-	const struct smb_config config = {.password_file = (char *)ctl->password_file};
+	const struct smb_config config = {.password_file = (char *)opt_password_file};
 	const struct smb_url url = {.text = text};
 	g_autoptr(GError) error = NULL;
 
-	if (!ctl->smb_user != !ctl->password_file)
+	if (!opt_smb_user != !opt_password_file)
 		return ctl_complain("discover: give both --smb-user and --password-file, or "
 				    "neither to ask as nobody in particular");
-	return !ctl->smb_user || smb_secret_get(&config, &url, secret, &error) ||
+	return !opt_smb_user || smb_secret_get(&config, &url, secret, &error) ||
 	       ctl_complain("%s", error->message);
 }
 
@@ -51,26 +54,26 @@ static const struct {
 
 static gboolean check_options(const struct ctl *ctl)
 {
-	gboolean known = !ctl->draft || !strcmp(ctl->draft, "all");
+	gboolean known = !opt_draft || !strcmp(opt_draft, "all");
 
 	for (unsigned i = 0; i < G_N_ELEMENTS(drafts); i++)
-		known = known || !strcmp(ctl->draft, drafts[i].name);
+		known = known || !strcmp(opt_draft, drafts[i].name);
 	if (!known)
 		return ctl_complain(
 			"discover: --draft %s: give quickmigrate, ganesha, samba or all",
-			ctl->draft);
-	if (ctl->draft && ctl->json)
+			opt_draft);
+	if (opt_draft && ctl->json)
 		return ctl_complain("discover: --draft and --json exclude each other");
 	return TRUE;
 }
 
 static void print_drafts(const struct ctl *ctl, const struct found *found)
 {
-	const gboolean all = !strcmp(ctl->draft, "all");
-	struct draft *draft = draft_new(ctl->volume, ctl->smb_user, found);
+	const gboolean all = !strcmp(opt_draft, "all");
+	struct draft *draft = draft_new(ctl->volume, opt_smb_user, found);
 
 	for (unsigned i = 0; i < G_N_ELEMENTS(drafts); i++) {
-		if (!all && strcmp(ctl->draft, drafts[i].name))
+		if (!all && strcmp(opt_draft, drafts[i].name))
 			continue;
 		g_autofree char *text = drafts[i].write(draft);
 		if (all)
@@ -86,7 +89,7 @@ static void print_found(const struct ctl *ctl, const struct found *found)
 		ctl_print_json(describe_json(ctl->volume, found), true);
 		return;
 	}
-	if (ctl->draft) {
+	if (opt_draft) {
 		print_drafts(ctl, found);
 	} else {
 		g_autofree char *text = describe_text(ctl->volume, found);
@@ -97,15 +100,15 @@ static void print_found(const struct ctl *ctl, const struct found *found)
 }
 
 /* Beside what the server told. */
-static gboolean read_files(const struct ctl *ctl, struct found *found, GError **error)
+static gboolean read_files(struct found *found, GError **error)
 {
-	return (!ctl->exports || exports_file_read(ctl->exports, found, error)) &&
-	       (!ctl->smb_conf || smb_conf_read(ctl->smb_conf, found, error));
+	return (!opt_exports || exports_file_read(opt_exports, found, error)) &&
+	       (!opt_smb_conf || smb_conf_read(opt_smb_conf, found, error));
 }
 
-static gboolean has_files(const struct ctl *ctl)
+static gboolean has_files(void)
 {
-	return ctl->exports || ctl->smb_conf;
+	return opt_exports || opt_smb_conf;
 }
 
 /* Files say something even where nobody answers. */
@@ -122,20 +125,20 @@ static gboolean ask_server(const struct inquiry *how, gboolean needless, struct 
 	return needless;
 }
 
-enum ctl_exit ctl_discover(const struct ctl *ctl)
+static enum ctl_exit run_discover(const struct ctl *ctl)
 {
 	g_autofree char *program = program_find(ASK_PROGRAM);
 	g_autoptr(GError) error = NULL;
 	struct smb_secret secret = {.password = NULL};
-	struct inquiry how = {.program = program, .host = ctl->volume, .user = ctl->smb_user};
+	struct inquiry how = {.program = program, .host = ctl->volume, .user = opt_smb_user};
 	enum ctl_exit result = CTL_REFUSED;
 	struct found found;
 
-	if (!check_options(ctl) || !read_wait(ctl, &how.wait) || !get_password(ctl, &secret))
+	if (!check_options(ctl) || !read_wait(&how.wait) || !get_password(ctl, &secret))
 		return CTL_USAGE;
 	how.password = secret.password;
 	found_init(&found);
-	if (ask_server(&how, has_files(ctl), &found, &error) && read_files(ctl, &found, &error)) {
+	if (ask_server(&how, has_files(), &found, &error) && read_files(&found, &error)) {
 		print_found(ctl, &found);
 		result = found.incomplete ? CTL_REFUSED : CTL_OK;
 	} else {
@@ -145,3 +148,19 @@ enum ctl_exit ctl_discover(const struct ctl *ctl)
 	found_clear(&found);
 	return result;
 }
+
+static const GOptionEntry discover_options[] = {
+	CTL_OPTION_JSON,
+	CTL_STRING("smb-user", opt_smb_user, "who asks for the shares (default: nobody)",
+		   "[DOMAIN\\]USER"),
+	CTL_FILE("exports", opt_exports, "access rules out of its /etc/exports", "FILE"),
+	CTL_FILE("smb-conf", opt_smb_conf, "paths and access rules out of its smb.conf", "FILE"),
+	CTL_STRING("draft", opt_draft, "print a draft: quickmigrate, ganesha, samba, all", "WHAT"),
+	CTL_STRING("wait", opt_wait, "how long for each answer (default: 10)", "SECONDS"),
+	CTL_FILE("password-file", opt_password_file, "the file with the password of an SMB user",
+		 "FILE"),
+	{NULL},
+};
+
+CTL_COMMAND(discover, "discover", "HOST", 1, 1, "list what an old server exports and shares",
+	    .options = discover_options);

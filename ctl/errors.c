@@ -8,6 +8,8 @@
 
 #include "lib/base/text.h"
 
+static gboolean opt_summary;
+
 struct listing {
 	const struct ctl *ctl;
 	const char *kind;  /* what the groups of a reply are called, with a space behind it */
@@ -36,12 +38,12 @@ static void print_json_error(struct listing *listing, GKeyFile *reply, const cha
 	g_autoptr(JsonBuilder) builder = json_builder_new();
 
 	json_builder_begin_object(builder);
-	if (!listing->ctl->summary)
+	if (!opt_summary)
 		add_text(builder, reply, group, "path");
 	add_text(builder, reply, group, "reason");
 	add_number(builder, reply, group, "errno");
 	add_number(builder, reply, group, "since");
-	if (listing->ctl->summary)
+	if (opt_summary)
 		add_number(builder, reply, group, "count");
 	json_builder_end_object(builder);
 	fputs(listing->begun ? ",\n" : "[\n", stdout);
@@ -72,7 +74,7 @@ static void print_one(struct listing *listing, GKeyFile *reply, const char *grou
 		listing->each(listing->arg, path, reason);
 	else if (listing->ctl->json)
 		print_json_error(listing, reply, group);
-	else if (listing->ctl->summary)
+	else if (opt_summary)
 		printf("%s%s%8" G_GUINT64_FORMAT "  %s (%s)\n",
 		       listing->ctl->many ? listing->ctl->volume : "",
 		       listing->ctl->many ? ":" : "", ctl_number(reply, group, "count"),
@@ -124,7 +126,7 @@ bool ctl_check_filter(const struct ctl *ctl, const char *command)
 
 static char *command(const struct ctl *ctl, gint64 start)
 {
-	GString *text = g_string_new(ctl->summary ? "errors summary " : "errors ");
+	GString *text = g_string_new(opt_summary ? "errors summary " : "errors ");
 
 	g_autoptr(GPtrArray) lines = g_ptr_array_new_with_free_func(g_free);
 
@@ -166,28 +168,49 @@ enum ctl_exit ctl_each_error(const struct ctl *ctl, struct ctl_link *link, ctl_e
 	return list_all(&listing, link);
 }
 
-enum ctl_exit ctl_errors(const struct ctl *ctl)
+static enum ctl_exit list_errors(const struct ctl *ctl)
 {
-	struct listing listing = {.ctl = ctl, .kind = ctl->summary ? "reason " : "error "};
+	struct listing listing = {.ctl = ctl, .kind = opt_summary ? "reason " : "error "};
 	enum ctl_exit result;
 	struct ctl_link *link;
 
-	if (ctl->summary && (ctl->reason || ctl->below)) {
-		ctl_complain("errors: --summary counts all: without --reason and --below");
-		return CTL_USAGE;
-	}
-	if (!ctl_check_filter(ctl, "errors"))
-		return CTL_USAGE;
 	link = ctl_link_open(ctl, ctl->volume, &result);
 	if (!link)
 		return result;
 	result = list_all(&listing, link);
 	if (!result && ctl->json)
 		puts(listing.begun ? "]" : "[]");
-	else if (!result && listing.begun && !ctl->summary)
+	else if (!result && listing.begun && !opt_summary)
 		ctl_complain("%s: when a cause is removed: migratectl retry %s; what can never "
 			     "come: migratectl skip %s PATH",
 			     ctl->volume, ctl->volume, ctl->volume);
 	ctl_link_close(link);
 	return result;
 }
+
+static enum ctl_exit run_errors(const struct ctl *ctl)
+{
+	if (ctl->many && (!opt_summary || ctl->json)) {
+		ctl_complain("errors: of several volumes there is a --summary only, without "
+			     "--json: give that, or one NAME");
+		return CTL_USAGE;
+	}
+	if (opt_summary && (ctl->reason || ctl->below)) {
+		ctl_complain("errors: --summary counts all: without --reason and --below");
+		return CTL_USAGE;
+	}
+	if (!ctl_check_filter(ctl, "errors"))
+		return CTL_USAGE;
+	return ctl_in_turn(ctl, list_errors);
+}
+
+static const GOptionEntry errors_options[] = {
+	CTL_OPTION_JSON,
+	CTL_OPTIONS_VOLUMES,
+	CTL_FLAG("summary", opt_summary, "how many there are for each reason"),
+	CTL_OPTIONS_FILTER,
+	{NULL},
+};
+
+CTL_COMMAND(errors, "errors", "NAME...", 1, G_MAXINT, "list what failed, and why",
+	    .options = errors_options, .flags = CTL_AT_ONCE);

@@ -317,15 +317,14 @@ static struct final *begin_final_report(const struct making *m, GError **error)
 	return final;
 }
 
-enum ctl_exit ctl_final(const struct ctl *ctl)
+enum ctl_exit ctl_final(const struct ctl *ctl, const char *output, const char *key)
 {
-	const char *output = ctl->output ? ctl->output : ".";
 	struct making m = {.ctl = ctl, .output = output, .dir_fd = -1, .root_fd = -1};
 	g_autoptr(GError) error = NULL;
 	enum ctl_exit result = CTL_USAGE;
 
 	signal(SIGPIPE, SIG_IGN); /* of sort */
-	m.config = config_load(ctl->config_file, ctl->volume, &error);
+	m.config = ctl_config(ctl);
 	if (m.config) {
 		mkdir(output, 0700); /* if it is there, so much the better */
 		m.dir_fd = open(output, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -338,8 +337,8 @@ enum ctl_exit ctl_final(const struct ctl *ctl)
 	}
 	if (error)
 		ctl_complain("%s", error->message);
-	else
-		result = make_final_report(&m, ctl->key);
+	else if (m.final)
+		result = make_final_report(&m, key);
 	final_free(m.final);
 	config_free(m.config);
 	g_clear_error(&m.error);

@@ -61,8 +61,7 @@ static char *exported(const char *root)
 
 void ctl_guard_state(const struct ctl *ctl, GKeyFile *status)
 {
-	struct volume_config *config =
-		ctl->socket ? NULL : config_load(ctl->config_file, ctl->volume, NULL);
+	struct volume_config *config = ctl_known_config(ctl);
 
 	if (!config)
 		return;

@@ -20,6 +20,8 @@ struct ctl_link {
 	char *text;
 };
 
+struct ctl ctl_given;
+
 gboolean ctl_complain(const char *format, ...)
 {
 	va_list args;
@@ -29,6 +31,21 @@ gboolean ctl_complain(const char *format, ...)
 	va_end(args);
 	fprintf(stderr, PROGRAM ": %s\n", text);
 	return FALSE;
+}
+
+struct volume_config *ctl_config(const struct ctl *ctl)
+{
+	g_autoptr(GError) error = NULL;
+	struct volume_config *config = config_load(ctl->config_file, ctl->volume, &error);
+
+	if (!config)
+		ctl_complain("%s", error->message);
+	return config;
+}
+
+struct volume_config *ctl_known_config(const struct ctl *ctl)
+{
+	return ctl->socket ? NULL : config_load(ctl->config_file, ctl->volume, NULL);
 }
 
 bool ctl_may_connect(const char *socket)

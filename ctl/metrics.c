@@ -20,6 +20,8 @@
 #define FILENAME  "quickmigrate.prom"
 #define ANSWER_US (5 * G_USEC_PER_SEC) /* below the usual timeout of a scrape */
 
+static const char *opt_textfile;
+
 enum type { GAUGE, COUNTER, FLAG };
 
 /* Where a family's values stand in a status. */
@@ -277,17 +279,17 @@ static char *make_text(const struct ctl *ctl)
 	return refused ? NULL : text_of(volumes);
 }
 
-enum ctl_exit ctl_metrics(const struct ctl *ctl)
+static enum ctl_exit run_metrics(const struct ctl *ctl)
 {
 	g_autofree char *text = make_text(ctl);
 
 	if (!text)
 		return CTL_USAGE;
-	if (!ctl->textfile) {
+	if (!opt_textfile) {
 		fputs(text, stdout);
 		return CTL_OK;
 	}
-	g_autofree char *path = g_build_filename(ctl->textfile, FILENAME, NULL);
+	g_autofree char *path = g_build_filename(opt_textfile, FILENAME, NULL);
 	g_autoptr(GError) error = NULL;
 	/* In place of the former one, in one step: the collector may read at any time. */
 	if (!g_file_set_contents_full(path, text, -1, G_FILE_SET_CONTENTS_CONSISTENT, 0644,
@@ -298,3 +300,11 @@ enum ctl_exit ctl_metrics(const struct ctl *ctl)
 	}
 	return CTL_OK;
 }
+
+static const GOptionEntry metrics_options[] = {
+	CTL_FILE("textfile", opt_textfile, "write them to DIR, for node_exporter", "DIR"),
+	{NULL},
+};
+
+CTL_COMMAND(metrics, "metrics", "", 0, 0, "print all volumes' status for Prometheus",
+	    .options = metrics_options, .flags = CTL_UNLISTED | CTL_MONITORS);

@@ -355,7 +355,7 @@ static unsigned draw(const struct overview *overview, unsigned before)
 			      size.ws_col ? size.ws_col : 80);
 }
 
-static void watch(const struct ctl *ctl, struct ask_all *crowd)
+static void watch_all(const struct ctl *ctl, struct ask_all *crowd)
 {
 	unsigned lines = 0;
 
@@ -377,7 +377,7 @@ static void watch(const struct ctl *ctl, struct ask_all *crowd)
 	}
 }
 
-enum ctl_exit ctl_overview(const struct ctl *ctl)
+enum ctl_exit ctl_overview(const struct ctl *ctl, bool watch)
 {
 	struct ask_all *crowd = ask_all_new(ctl);
 	struct overview overview;
@@ -387,8 +387,8 @@ enum ctl_exit ctl_overview(const struct ctl *ctl)
 		return CTL_USAGE;
 	if (!crowd->n && !ctl->json) {
 		printf("no volumes in the configuration\n");
-	} else if (ctl->watch) {
-		watch(ctl, crowd);
+	} else if (watch) {
+		watch_all(ctl, crowd);
 	} else {
 		ask_all_ask(crowd, "status");
 		ask_all_wait(crowd, g_get_monotonic_time() + ANSWER_US);

@@ -26,6 +26,13 @@ char *ctl_bytes(uint64_t bytes)
 	return g_format_size_full(bytes, G_FORMAT_SIZE_IEC_UNITS);
 }
 
+char *ctl_time(int64_t seconds)
+{
+	g_autoptr(GDateTime) time = g_date_time_new_from_unix_local(seconds);
+
+	return time ? g_date_time_format(time, "%F %T") : g_strdup("?");
+}
+
 int64_t ctl_remaining(GKeyFile *status)
 {
 	static const char *const what[] = {"files", "bytes"};

@@ -30,6 +30,8 @@
 #define WAIT  10   /* s */
 #define BLOCK 1024 /* bytes; of struct if_dqblk and of setquota(8) */
 
+static gboolean opt_apply;
+
 struct kind {
 	const char *name; /* of one */
 	const char *option;
@@ -235,18 +237,15 @@ static enum ctl_exit bring_all(struct quota_work *work)
 	return worst;
 }
 
-enum ctl_exit ctl_quota(const struct ctl *ctl)
+static enum ctl_exit run_quota(const struct ctl *ctl)
 {
-	g_autoptr(GError) error = NULL;
-	struct volume_config *config = config_load(ctl->config_file, ctl->volume, &error);
+	struct volume_config *config = ctl_config(ctl);
 	g_autofree char *program = program_find(ASK_PROGRAM);
-	struct quota_work work = {.config = config, .apply = ctl->apply};
+	struct quota_work work = {.config = config, .apply = opt_apply};
 	enum ctl_exit result = CTL_USAGE;
 
-	if (!config) {
-		ctl_complain("%s", error->message);
+	if (!config)
 		return CTL_USAGE;
-	}
 	work.path = config_nfs_path(config->source);
 	work.host = config_host(config->source);
 	if (!work.path) {
@@ -254,7 +253,7 @@ enum ctl_exit ctl_quota(const struct ctl *ctl)
 			     "(repquota, or smbcquotas -L for an SMB server), and set them with "
 			     "setquota",
 			     config->source);
-	} else if (!ctl->apply || may_apply(ctl)) {
+	} else if (!opt_apply || may_apply(ctl)) {
 		work.how = (struct inquiry){.program = program, .host = work.host, .wait = WAIT};
 		work.place = mounted_at(config->root);
 		work.root_fd = open(config->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -269,3 +268,12 @@ enum ctl_exit ctl_quota(const struct ctl *ctl)
 	config_free(config);
 	return result;
 }
+
+static const GOptionEntry quota_options[] = {
+	CTL_FLAG("apply", opt_apply, "set them on the file system of the root"),
+	{NULL},
+};
+
+CTL_COMMAND(quota, "quota", "NAME", 1, 1,
+	    "print the old server's quotas as commands; --apply: set them here",
+	    .options = quota_options);

@@ -6,14 +6,20 @@
 #include "ctl/ctl.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/migrate.h"
+#include "ctl/report/check.h"
+#include "ctl/report/final.h"
 #include "lib/base/text.h"
 #include "lib/config/config.h"
 #include "lib/report/losses.h"
+
+static gboolean opt_final, opt_check;
+static const char *opt_output, *opt_key, *opt_signers, *opt_tree;
 
 struct tally {
 	uint64_t acls, xattrs; /* objects that got them */
@@ -151,8 +157,7 @@ static void print_json_report(FILE *file, struct tally *tally)
 /* Where the report is, if nobody answers. */
 static char *path_by_config(const struct ctl *ctl)
 {
-	struct volume_config *config =
-		ctl->socket ? NULL : config_load(ctl->config_file, ctl->volume, NULL);
+	struct volume_config *config = ctl_known_config(ctl);
 	g_autofree char *private = NULL;
 	char *path;
 
@@ -217,19 +222,69 @@ static enum ctl_exit list_losses(const struct ctl *ctl)
 
 /* ---- --final and --check --------------------------------------------------------------- */
 
-enum ctl_exit ctl_report(const struct ctl *ctl)
+static void print_check(void *arg, bool good, const char *line)
 {
-	if ((!ctl->final && (ctl->output || ctl->key)) ||
-	    (!ctl->check && (ctl->signers || ctl->tree)) ||
-	    ctl->final + ctl->check + ctl->json > 1) {
+	g_autofree char *shown = final_printable(line);
+
+	if (good)
+		puts(shown);
+	else
+		ctl_complain("%s", shown);
+}
+
+static enum ctl_exit check_reports(const struct ctl *ctl)
+{
+	bool good = true;
+
+	signal(SIGPIPE, SIG_IGN); /* of sort */
+	for (char **file = ctl->arguments - 1; *file; file++) {
+		const char *scratch = g_getenv("TMPDIR");
+		const struct check check = {.file = *file,
+					    .signers = opt_signers,
+					    .tree = opt_tree,
+					    .scratch = scratch ? scratch : "/var/tmp",
+					    .fn = print_check};
+		bool one = check_report(&check);
+
+		fflush(stdout);
+		if (one)
+			printf("%s: good\n", *file);
+		else
+			ctl_complain("%s: NOT good", *file);
+		good = good && one;
+	}
+	return good ? CTL_OK : CTL_REFUSED;
+}
+
+static enum ctl_exit run_report(const struct ctl *ctl)
+{
+	if ((!opt_final && (opt_output || opt_key)) || (!opt_check && (opt_signers || opt_tree)) ||
+	    opt_final + opt_check + ctl->json > 1) {
 		ctl_complain("report: these options do not go together; see " PROGRAM
 			     " report --help");
 		return CTL_USAGE;
 	}
-	if (ctl->arguments[0] && (!ctl->check || ctl->tree)) {
+	if (ctl->arguments[0] && (!opt_check || opt_tree)) {
 		ctl_complain("usage: " PROGRAM " report %s",
-			     ctl->check ? "--check --tree DIR FILE" : "NAME");
+			     opt_check ? "--check --tree DIR FILE" : "NAME");
 		return CTL_USAGE;
 	}
-	return ctl->check ? ctl_check(ctl) : ctl->final ? ctl_final(ctl) : list_losses(ctl);
+	if (opt_final)
+		return ctl_final(ctl, opt_output ? opt_output : ".", opt_key);
+	return opt_check ? check_reports(ctl) : list_losses(ctl);
 }
+
+static const GOptionEntry report_options[] = {
+	CTL_OPTION_JSON,
+	CTL_FLAG("final", opt_final, "what became of every object, in files that can be checked"),
+	CTL_FILE("output", opt_output, "where to put the files", "DIR"),
+	CTL_FILE("sign", opt_key, "sign with this key of ssh-keygen", "KEY"),
+	CTL_FLAG("check", opt_check, "check FILE... of report --final, in place of NAME"),
+	CTL_FILE("signers", opt_signers, "who may have signed, as ssh-keygen has it", "FILE"),
+	CTL_FILE("tree", opt_tree, "compare the manifest with a tree", "DIR"),
+	{NULL},
+};
+
+CTL_COMMAND(report, "report", "NAME", 1, G_MAXINT,
+	    "list what could not be carried over; --final: prove what was",
+	    .options = report_options, .rootless = &opt_check);

@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "ctl/ctl.h"
 
+#include <stdio.h>
+
+#include "lib/base/text.h"
+
+static gboolean opt_same;
+
 static enum ctl_exit retry_failures(const struct ctl *ctl)
 {
 	g_autoptr(GPtrArray) lines = g_ptr_array_new_with_free_func(g_free);
 	g_autofree char *command = NULL;
 
-	g_ptr_array_add(lines, g_strdup(ctl->same ? "retry same" : "retry new"));
+	g_ptr_array_add(lines, g_strdup(opt_same ? "retry same" : "retry new"));
 	ctl_add_filter(ctl, lines);
 	g_ptr_array_add(lines, NULL);
 	command = g_strjoinv("\n", (char **)lines->pdata);
@@ -15,20 +21,37 @@ static enum ctl_exit retry_failures(const struct ctl *ctl)
 			       "systemctl start migrate-crawler@NAME");
 }
 
+/* What verify --content has found at path is made right. */
+static enum ctl_exit mend_path(const struct ctl *ctl, const char *path)
+{
+	g_autofree char *command = g_strconcat("mend ", path, NULL), *shown = text_line(path);
+	g_autofree char *text = NULL;
+	g_autoptr(GKeyFile) reply = NULL;
+	enum ctl_exit result = ctl_ask_once(ctl, command, &reply);
+
+	if (result) {
+		ctl_complain("retry: %s is left as it is", shown);
+		return result;
+	}
+	text = ctl_text(reply, "mend", "text");
+	printf("%s: %s\n", shown, text);
+	return CTL_OK;
+}
+
 /* As errors shows it, or below the root, as verify --content does. */
 static enum ctl_exit retry_path(const struct ctl *ctl, const char *path)
 {
 	struct ctl failures = *ctl;
 
 	failures.below = path;
-	return *path == '/' ? retry_failures(&failures) : ctl_mend(ctl, path);
+	return *path == '/' ? retry_failures(&failures) : mend_path(ctl, path);
 }
 
-enum ctl_exit ctl_retry(const struct ctl *ctl)
+static enum ctl_exit run_retry(const struct ctl *ctl)
 {
 	enum ctl_exit result = CTL_OK;
 
-	if (*ctl->arguments && (ctl->same || ctl->reason || ctl->below)) {
+	if (*ctl->arguments && (opt_same || ctl->reason || ctl->below)) {
 		ctl_complain("retry: --same, --reason and --below are of failures, without PATH");
 		return CTL_USAGE;
 	}
@@ -43,3 +66,14 @@ enum ctl_exit ctl_retry(const struct ctl *ctl)
 	}
 	return result;
 }
+
+static const GOptionEntry retry_options[] = {
+	CTL_FLAG("same", opt_same, "size and mtime are enough to know a file by"),
+	CTL_OPTIONS_VOLUMES,
+	CTL_OPTIONS_FILTER,
+	{NULL},
+};
+
+CTL_COMMAND(retry, "retry", "NAME [PATH...]", 1, G_MAXINT,
+	    "try again what failed; or mend what verify --content has found",
+	    .options = retry_options, .flags = CTL_AT_ONCE, .own = -1);

@@ -16,6 +16,9 @@
 #define GROUP	    "rollback"
 #define SHOWN_MAX   20
 
+static gboolean opt_settle, opt_list, opt_follow, opt_plan;
+static const char *opt_to;
+
 static bool stop;
 
 static void take_signal(int number)
@@ -206,11 +209,11 @@ void ctl_rollback_print_status(GKeyFile *status)
 
 static enum ctl_exit run_once(const struct ctl *ctl, const struct volume_config *config, bool print)
 {
-	const struct rollback_options options = {.to = ctl->to,
-						 .plan = ctl->plan,
-						 .list = ctl->list,
-						 .scan = ctl->settle,
-						 .serving = ctl->follow,
+	const struct rollback_options options = {.to = opt_to,
+						 .plan = opt_plan,
+						 .list = opt_list,
+						 .scan = opt_settle,
+						 .serving = opt_follow,
 						 .stop = &stop};
 	struct rollback_result result;
 	g_autoptr(GError) error = NULL;
@@ -219,19 +222,19 @@ static enum ctl_exit run_once(const struct ctl *ctl, const struct volume_config 
 	if (!rollback_run(config, &options, &result, &error)) {
 		if (!stop)
 			ctl_complain("%s: %s", ctl->volume, error->message);
-		else if (!ctl->follow)
+		else if (!opt_follow)
 			ctl_complain("%s: stopped; the next " PROGRAM
 				     " rollback %s goes on where it was",
 				     ctl->volume, ctl->volume);
 	} else {
-		if (!ctl->plan && !stop)
-			note_status(config, ctl->follow, &result);
+		if (!opt_plan && !stop)
+			note_status(config, opt_follow, &result);
 		if (print && ctl->json)
-			print_json_rollback(ctl->plan, &result);
+			print_json_rollback(opt_plan, &result);
 		else if (print || result.conflicts->len || result.losses->len)
-			print_text_rollback(ctl->volume, ctl->plan, &result);
+			print_text_rollback(ctl->volume, opt_plan, &result);
 		fflush(stdout);
-		if (stop && !ctl->follow)
+		if (stop && !opt_follow)
 			ctl_complain("%s: stopped; the next " PROGRAM
 				     " rollback %s goes on where it was",
 				     ctl->volume, ctl->volume);
@@ -248,31 +251,41 @@ static void pause_for_a_while(void)
 		g_usleep(SLICE_MS * G_TIME_SPAN_MILLISECOND);
 }
 
-enum ctl_exit ctl_rollback(const struct ctl *ctl)
+static enum ctl_exit run_rollback(const struct ctl *ctl)
 {
 	const struct sigaction action = {.sa_handler = take_signal};
-	g_autoptr(GError) error = NULL;
-	struct volume_config *config = config_load(ctl->config_file, ctl->volume, &error);
+	struct volume_config *config = ctl_config(ctl);
 	enum ctl_exit result;
 
-	if (!config) {
-		ctl_complain("%s", error->message);
+	if (!config)
 		return CTL_USAGE;
-	}
-	if ((ctl->follow && ctl->plan) || (ctl->list && !ctl->plan)) {
-		ctl_complain(ctl->plan ? "rollback: --plan and --follow do not go together: give "
-					 "one of them"
-				       : "rollback: --list goes with --plan: give both");
+	if ((opt_follow && opt_plan) || (opt_list && !opt_plan)) {
+		ctl_complain(opt_plan ? "rollback: --plan and --follow do not go together: give "
+					"one of them"
+				      : "rollback: --list goes with --plan: give both");
 		config_free(config);
 		return CTL_USAGE;
 	}
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGINT, &action, NULL);
 	do {
-		result = run_once(ctl, config, !ctl->follow);
-		if (ctl->follow)
+		result = run_once(ctl, config, !opt_follow);
+		if (opt_follow)
 			pause_for_a_while();
-	} while (ctl->follow && !stop);
+	} while (opt_follow && !stop);
 	config_free(config);
-	return ctl->follow ? CTL_OK : result;
+	return opt_follow ? CTL_OK : result;
 }
+
+static const GOptionEntry rollback_options[] = {
+	CTL_OPTION_JSON,
+	CTL_FLAG("settle", opt_settle, "first look for what is being written just now"),
+	CTL_FLAG("list", opt_list, "what was found so far; what is to be done, and why"),
+	CTL_FLAG("follow", opt_follow, "go on until interrupted"),
+	CTL_FLAG("plan", opt_plan, "only say what would be done"),
+	CTL_FILE("to", opt_to, "the old tree, mounted, or smb:// (default: as configured)", "PATH"),
+	{NULL},
+};
+
+CTL_COMMAND(rollback, "rollback", "NAME", 1, 1, "carry back to the old server what clients changed",
+	    .options = rollback_options);

@@ -8,6 +8,9 @@
 
 #define COMMAND_MAX 64000 /* a bit less than migrate_control() takes */
 
+static gboolean opt_all, opt_leave;
+static const char *opt_because;
+
 /* As the list of errors has it, whichever way it was copied from there. */
 static char *line_of_path(const char *path, bool directory)
 {
@@ -19,21 +22,21 @@ static char *line_of_path(const char *path, bool directory)
 	return line;
 }
 
-static char *skip_command(const struct ctl *ctl)
+static char *skip_request(const struct ctl *ctl)
 {
 	g_autoptr(GPtrArray) lines = g_ptr_array_new_with_free_func(g_free);
 	g_autofree char *text = NULL;
 
 	for (char **path = ctl->arguments; *path; path++)
-		g_ptr_array_add(lines, line_of_path(*path, ctl->all || ctl->leave));
-	if (ctl->leave)
+		g_ptr_array_add(lines, line_of_path(*path, opt_all || opt_leave));
+	if (opt_leave)
 		g_ptr_array_add(lines, g_strdup("leave"));
-	if (ctl->because)
-		g_ptr_array_add(lines, g_strconcat("because ", ctl->because, NULL));
+	if (opt_because)
+		g_ptr_array_add(lines, g_strconcat("because ", opt_because, NULL));
 	ctl_add_filter(ctl, lines);
 	g_ptr_array_add(lines, NULL);
 	text = g_strjoinv("\n", (char **)lines->pdata);
-	return g_strconcat(ctl->all ? "skip all " : "skip names ", text, NULL);
+	return g_strconcat(opt_all ? "skip all " : "skip names ", text, NULL);
 }
 
 static bool check_skip(const struct ctl *ctl)
@@ -44,7 +47,7 @@ static bool check_skip(const struct ctl *ctl)
 		return ctl_complain("skip: give the PATH of what is to be skipped, as " PROGRAM
 				    " errors %s shows it; or --reason=TEXT, or --below=DIRECTORY",
 				    ctl->volume);
-	if (ctl->because && (strchr(ctl->because, '\n') || !*ctl->because))
+	if (opt_because && (strchr(opt_because, '\n') || !*opt_because))
 		return ctl_complain("skip: --because: write the reason in one line");
 	return ctl_check_filter(ctl, "skip");
 }
@@ -63,15 +66,15 @@ static void print_skipped(const struct ctl *ctl, GKeyFile *reply)
 	       " director%s filled; see migratectl report %s\n",
 	       ctl->volume, names, names == 1 ? "" : "s", directories,
 	       directories == 1 ? "y" : "ies", ctl->volume);
-	if (ctl->leave)
+	if (opt_leave)
 		printf("%s: what the old server refused is not here any more, and is on the old "
 		       "server only: keep that until nobody needs it\n",
 		       ctl->volume);
 }
 
-enum ctl_exit ctl_skip(const struct ctl *ctl)
+static enum ctl_exit run_skip(const struct ctl *ctl)
 {
-	g_autofree char *text = skip_command(ctl);
+	g_autofree char *text = skip_request(ctl);
 	g_autoptr(GKeyFile) reply = NULL;
 	enum ctl_exit result;
 
@@ -87,3 +90,15 @@ enum ctl_exit ctl_skip(const struct ctl *ctl)
 		print_skipped(ctl, reply);
 	return result;
 }
+
+static const GOptionEntry skip_options[] = {
+	CTL_FLAG("all", opt_all, CTL_ALL_HELP),
+	CTL_OPTIONS_FILTER,
+	CTL_FLAG("leave", opt_leave, "also leave behind on the old server what it refuses"),
+	CTL_STRING("because", opt_because, "why, for the report", "TEXT"),
+	{NULL},
+};
+
+CTL_COMMAND(skip, "skip", "NAME [PATH...]", 1, G_MAXINT,
+	    "leave what can never come on the old server, and write down why",
+	    .options = skip_options);

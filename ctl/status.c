@@ -7,6 +7,8 @@
 
 #define BAR_WIDTH 30
 
+static gboolean opt_watch, opt_verbose;
+
 static bool is_copy(const char *state)
 {
 	return !strcmp(state, "copying") || !strcmp(state, "copied");
@@ -426,22 +428,27 @@ static enum ctl_exit watch_volume(const struct ctl *ctl, struct ctl_link *link)
 	}
 }
 
-enum ctl_exit ctl_status(const struct ctl *ctl)
+static enum ctl_exit run_status(const struct ctl *ctl)
 {
 	enum ctl_exit result;
 
+	if (opt_verbose && (ctl->many || opt_watch)) {
+		ctl_complain(ctl->many ? "status: --verbose needs the NAME of one volume"
+				       : "status takes no --verbose with --watch");
+		return CTL_USAGE;
+	}
 	if (ctl->many)
-		return ctl_overview(ctl);
+		return ctl_overview(ctl, opt_watch);
 
 	struct ctl_link *link = ctl_link_open(ctl, ctl->volume, &result);
 	if (!link)
 		return result;
-	if (ctl->watch) {
+	if (opt_watch) {
 		result = watch_volume(ctl, link);
 	} else {
 		g_autoptr(GKeyFile) status = NULL;
 
-		result = ctl_ask(link, ctl->verbose ? "status verbose" : "status", false, &status);
+		result = ctl_ask(link, opt_verbose ? "status verbose" : "status", false, &status);
 		bool journal = !result && ctl_journal_state(ctl, status);
 		if (!result)
 			ctl_guard_state(ctl, status);
@@ -450,7 +457,7 @@ enum ctl_exit ctl_status(const struct ctl *ctl)
 		if (!result)
 			ctl_rollback_status(ctl, ctl->volume, status);
 		if (!result && ctl->json)
-			ctl_print_json(ctl_json(status, ctl->verbose), true);
+			ctl_print_json(ctl_json(status, opt_verbose), true);
 		else if (!result)
 			print_table(ctl->volume, status);
 		if (!result && !ctl->json)
@@ -461,9 +468,21 @@ enum ctl_exit ctl_status(const struct ctl *ctl)
 			print_takeover(status);
 		if (!result && !ctl->json)
 			ctl_rollback_print_status(status);
-		if (!result && !ctl->json && ctl->verbose)
+		if (!result && !ctl->json && opt_verbose)
 			print_requests(status);
 	}
 	ctl_link_close(link);
 	return result;
 }
+
+static const GOptionEntry status_options[] = {
+	CTL_FLAG("watch", opt_watch, "show it again every second"),
+	CTL_OPTION_JSON,
+	CTL_OPTIONS_VOLUMES,
+	CTL_FLAG("verbose", opt_verbose, "with the requests that have no answer yet"),
+	{NULL},
+};
+
+CTL_COMMAND(status, "status", "[NAME...]", 0, G_MAXINT,
+	    "show how far it is; all volumes without NAME", .options = status_options,
+	    .flags = CTL_AT_ONCE | CTL_MONITORS);

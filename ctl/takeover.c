@@ -296,7 +296,7 @@ char *ctl_takeover_text(GKeyFile *status)
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-enum ctl_exit ctl_takeover(const struct ctl *ctl)
+static enum ctl_exit run_takeover(const struct ctl *ctl)
 {
 	static const struct {
 		const char *name;
@@ -304,12 +304,14 @@ enum ctl_exit ctl_takeover(const struct ctl *ctl)
 	} steps[] = {{"check", check}, {"prepare", prepare}, {"end", end}};
 	const char *step = ctl->arguments[0] ? ctl->arguments[0] : "check";
 	g_autoptr(GError) error = NULL;
-	struct volume_config *config = config_load(ctl->config_file, ctl->volume, &error);
+	struct volume_config *config = ctl_config(ctl);
 	struct mounts_server server;
 	g_autofree char *host = NULL, *path = NULL;
 	enum ctl_exit result = CTL_USAGE;
 
-	if (!config || !mounts_server_of(config->source, &server, &host, &path, &error)) {
+	if (!config)
+		return CTL_USAGE;
+	if (!mounts_server_of(config->source, &server, &host, &path, &error)) {
 		ctl_complain("%s", error->message);
 		config_free(config);
 		return CTL_USAGE;
@@ -324,3 +326,12 @@ enum ctl_exit ctl_takeover(const struct ctl *ctl)
 	config_free(config);
 	return result;
 }
+
+static const GOptionEntry takeover_options[] = {
+	CTL_OPTION_ACCEPT,
+	{NULL},
+};
+
+CTL_COMMAND(takeover, "takeover", "NAME [check|prepare|end]", 1, 2,
+	    "switch without a remount: takeover handles, and who uses them",
+	    .options = takeover_options);

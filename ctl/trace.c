@@ -11,6 +11,9 @@
 #define PAUSE_MS  200
 #define KNOWN_MAX 100000 /* requests whose first event is remembered */
 
+static gboolean opt_follow;
+static const char *opt_id;
+
 struct step {
 	gint64 time; /* microseconds since 1970 */
 	uint64_t id, offset, length, number;
@@ -116,7 +119,7 @@ static void print_json_trace(const struct step *step, double since)
 
 static void print_step(struct tracing *tracing, const char *line)
 {
-	const char *wanted = tracing->ctl->id;
+	const char *wanted = opt_id;
 	struct step step;
 
 	if (!parse_step(line, &step))
@@ -165,19 +168,19 @@ static enum ctl_exit read_all(struct tracing *tracing, struct ctl_link *link)
 		print_page(tracing, reply);
 		next = ctl_number(reply, "trace", "next");
 		more = ctl_yes(reply, "trace", "more");
-		if (!more && tracing->ctl->follow)
+		if (!more && opt_follow)
 			g_usleep(PAUSE_MS * 1000);
-	} while (more || tracing->ctl->follow);
+	} while (more || opt_follow);
 	return CTL_OK;
 }
 
-enum ctl_exit ctl_trace(const struct ctl *ctl)
+static enum ctl_exit run_trace(const struct ctl *ctl)
 {
 	struct tracing tracing = {.ctl = ctl};
 	enum ctl_exit result;
 	struct ctl_link *link;
 
-	if (ctl->id && !strchr(ctl->id, ':')) {
+	if (opt_id && !strchr(opt_id, ':')) {
 		ctl_complain("trace: --id: a request is called as status --verbose shows it, "
 			     "for example \"door 1234:57\"");
 		return CTL_USAGE;
@@ -191,3 +194,13 @@ enum ctl_exit ctl_trace(const struct ctl *ctl)
 	ctl_link_close(link);
 	return result;
 }
+
+static const GOptionEntry trace_options[] = {
+	CTL_OPTION_JSON,
+	CTL_STRING("id", opt_id, "of one request, as status --verbose shows it", "PEER:ID"),
+	CTL_FLAG("follow", opt_follow, "go on until interrupted"),
+	{NULL},
+};
+
+CTL_COMMAND(trace, "trace", "NAME", 1, 1, "show what was done for requests, step by step",
+	    .options = trace_options);

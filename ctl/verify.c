@@ -16,6 +16,9 @@
 #define POLL_US	 (G_USEC_PER_SEC / 50)	/* at first */
 #define POLL_MAX (G_USEC_PER_SEC / 2)
 
+static gboolean opt_content, opt_stop, opt_list;
+static const char *opt_sample, *opt_seed;
+
 /* ---- what is here ---------------------------------------------------------------------------- */
 
 static enum ctl_exit verify_here(const struct ctl *ctl)
@@ -56,12 +59,11 @@ static void print_finding(const struct ctl *ctl, GKeyFile *reply, const char *gr
 	g_autofree char *shown_text = text_line(text);
 	g_auto(GStrv) parts = g_strsplit(remedy, "NAME", -1);
 	g_autofree char *todo = g_strjoinv(ctl->volume, parts);
-	g_autoptr(GDateTime) since =
-		g_date_time_new_from_unix_local(ctl_number(reply, group, "since"));
-	g_autofree char *when = since ? g_date_time_format(since, "%F %T") : g_strdup("?");
+	const uint64_t since = ctl_number(reply, group, "since");
+	g_autofree char *when = ctl_time((int64_t)since);
 
 	printf("%s: %s: %s", shown_path, kind, shown_text);
-	if (ctl_number(reply, group, "since"))
+	if (since)
 		printf(" (since %s)", when);
 	printf(": %s\n", todo);
 }
@@ -261,28 +263,28 @@ bool ctl_parse_sample(const char *command, const char *text, unsigned *sample)
 	return true;
 }
 
-static char *command_of(const struct ctl *ctl)
+static char *verify_command_text(void)
 {
 	unsigned sample = 100 * SCALE;
 	guint64 seed = 0;
 
-	if (ctl->sample && !ctl_parse_sample("verify", ctl->sample, &sample))
+	if (opt_sample && !ctl_parse_sample("verify", opt_sample, &sample))
 		return NULL;
-	if (ctl->seed && !g_ascii_string_to_unsigned(ctl->seed, 10, 0, G_MAXUINT64, &seed, NULL)) {
-		ctl_complain("verify: --seed: \"%s\" is no number; write for example 1", ctl->seed);
+	if (opt_seed && !g_ascii_string_to_unsigned(opt_seed, 10, 0, G_MAXUINT64, &seed, NULL)) {
+		ctl_complain("verify: --seed: \"%s\" is no number; write for example 1", opt_seed);
 		return NULL;
 	}
-	if (ctl->list)
+	if (opt_list)
 		return g_strdup(GROUP);
-	if (ctl->stop)
+	if (opt_stop)
 		return g_strdup("proof stop");
-	return ctl->seed ? g_strdup_printf("proof begin %u %" G_GUINT64_FORMAT, sample, seed)
-			 : g_strdup_printf("proof begin %u", sample);
+	return opt_seed ? g_strdup_printf("proof begin %u %" G_GUINT64_FORMAT, sample, seed)
+			: g_strdup_printf("proof begin %u", sample);
 }
 
 static enum ctl_exit verify_both(const struct ctl *ctl)
 {
-	g_autofree char *command = command_of(ctl);
+	g_autofree char *command = verify_command_text();
 	g_autoptr(GKeyFile) reply = NULL;
 	enum ctl_exit result = CTL_USAGE;
 	struct ctl_link *link = command ? ctl_link_open(ctl, ctl->volume, &result) : NULL;
@@ -290,7 +292,7 @@ static enum ctl_exit verify_both(const struct ctl *ctl)
 	if (!link)
 		return result;
 	result = ctl_ask(link, command, false, &reply);
-	if (!result && ctl->stop) {
+	if (!result && opt_stop) {
 		g_autofree char *state = NULL;
 
 		result = follow(ctl, link, &reply);
@@ -300,7 +302,7 @@ static enum ctl_exit verify_both(const struct ctl *ctl)
 			       strcmp(state, "stopped") ? "no comparison is under way"
 							: "the comparison is stopped");
 	} else {
-		if (!result && !ctl->list)
+		if (!result && !opt_list)
 			result = follow(ctl, link, &reply);
 		if (!result)
 			result = show(ctl, link, reply);
@@ -309,30 +311,27 @@ static enum ctl_exit verify_both(const struct ctl *ctl)
 	return result;
 }
 
-enum ctl_exit ctl_verify(const struct ctl *ctl)
+static enum ctl_exit run_verify(const struct ctl *ctl)
 {
-	if (ctl->content)
+	if (opt_content)
 		return verify_both(ctl);
-	if (!ctl->sample && !ctl->seed && !ctl->stop && !ctl->list && !ctl->json)
+	if (!opt_sample && !opt_seed && !opt_stop && !opt_list && !ctl->json)
 		return verify_here(ctl);
 	ctl_complain("verify: --sample, --seed, --stop, --list and --json are of --content");
 	return CTL_USAGE;
 }
 
-/* ---- what was found is made right ------------------------------------------------------------ */
+static const GOptionEntry verify_options[] = {
+	CTL_OPTION_JSON,
+	CTL_OPTIONS_VOLUMES,
+	CTL_FLAG("content", opt_content, "read both sides again, and compare them"),
+	CTL_STRING("sample", opt_sample, "so many of the files, of every directory", "N%"),
+	CTL_STRING("seed", opt_seed, "which files", "S"),
+	CTL_FLAG("stop", opt_stop, "stop the comparison that is under way"),
+	CTL_FLAG("list", opt_list, "what was found so far; what is to be done, and why"),
+	{NULL},
+};
 
-enum ctl_exit ctl_mend(const struct ctl *ctl, const char *path)
-{
-	g_autofree char *command = g_strconcat("mend ", path, NULL), *shown = text_line(path);
-	g_autofree char *text = NULL;
-	g_autoptr(GKeyFile) reply = NULL;
-	enum ctl_exit result = ctl_ask_once(ctl, command, &reply);
-
-	if (result) {
-		ctl_complain("retry: %s is left as it is", shown);
-		return result;
-	}
-	text = ctl_text(reply, "mend", "text");
-	printf("%s: %s\n", shown, text);
-	return CTL_OK;
-}
+CTL_COMMAND(verify, "verify", "NAME...", 1, G_MAXINT,
+	    "walk the whole tree and count what is unfinished", .options = verify_options,
+	    .flags = CTL_EACH);

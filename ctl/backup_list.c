@@ -14,6 +14,8 @@
 
 #define BLANKS " \t\r\v\f"
 
+static const char *opt_tool;
+
 struct list {
 	const char *root;
 	void (*put)(struct list *list, const char *path); /* path: below root */
@@ -181,10 +183,9 @@ static int walk_volume(struct list *list)
 	return ret;
 }
 
-enum ctl_exit ctl_backup_list(const struct ctl *ctl)
+static enum ctl_exit run_backup_list(const struct ctl *ctl)
 {
-	const char *wanted = ctl->tool ? ctl->tool : "paths";
-	g_autoptr(GError) error = NULL;
+	const char *wanted = opt_tool ? opt_tool : "paths";
 	g_autofree char *root = NULL;
 	struct volume_config *config;
 	struct list list = {0};
@@ -198,11 +199,9 @@ enum ctl_exit ctl_backup_list(const struct ctl *ctl)
 			     wanted);
 		return CTL_USAGE;
 	}
-	config = config_load(ctl->config_file, ctl->volume, &error);
-	if (!config) {
-		ctl_complain("%s", error->message);
+	config = ctl_config(ctl);
+	if (!config)
 		return CTL_USAGE;
-	}
 	root = g_canonicalize_filename(ctl->arguments[0] ? ctl->arguments[0] : config->root, NULL);
 	list.root = root;
 	ret = walk_volume(&list);
@@ -218,3 +217,12 @@ enum ctl_exit ctl_backup_list(const struct ctl *ctl)
 	config_free(config);
 	return ret ? CTL_REFUSED : CTL_OK;
 }
+
+static const GOptionEntry backup_list_options[] = {
+	CTL_STRING("for", opt_tool, "tar, rsync, restic, borg, paths; crm, pcs", "TOOL"),
+	{NULL},
+};
+
+CTL_COMMAND(backup_list, "backup-list", "NAME [DIRECTORY]", 1, 2,
+	    "list what is not here yet, to be left out of a backup",
+	    .options = backup_list_options);
