@@ -6,22 +6,9 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "lib/base/spawn.h"
+
 #define CRAWLER "migrate-crawler"
-
-/* Beside this program, or wherever programs are. */
-static char *find_crawler(void)
-{
-	g_autofree char *self = g_file_read_link("/proc/self/exe", NULL);
-	g_autofree char *dir = self ? g_path_get_dirname(self) : g_strdup("");
-	g_autofree char *here = g_build_filename(dir, CRAWLER, NULL);
-	g_autofree char *built = g_build_filename(dir, "..", "crawler", CRAWLER, NULL);
-
-	if (g_file_test(here, G_FILE_TEST_IS_EXECUTABLE))
-		return g_steal_pointer(&here);
-	if (g_file_test(built, G_FILE_TEST_IS_EXECUTABLE))
-		return g_steal_pointer(&built);
-	return g_find_program_in_path(CRAWLER);
-}
 
 /* One that is told to stop exits as one that has done all. */
 static enum ctl_exit check_whole(const struct ctl *ctl)
@@ -42,16 +29,13 @@ static enum ctl_exit check_whole(const struct ctl *ctl)
 /* CTL_REFUSED: it did not come to its end, and neither has the run. */
 static enum ctl_exit crawl(const struct ctl *ctl)
 {
-	g_autofree char *crawler = find_crawler(), *socket = ctl_socket(ctl, ctl->volume);
+	g_autofree char *crawler = program_find(CRAWLER), *socket = ctl_socket(ctl, ctl->volume);
 	const char *argv[] = {
 		crawler, "--socket", socket, ctl->volume, ctl->json ? "--quiet" : NULL, NULL};
 	g_autoptr(GError) error = NULL;
 	int status;
 
-	if (!crawler)
-		ctl_complain("copy: %s: " CRAWLER " is not installed; install all of Quickmigrate",
-			     ctl->volume);
-	if (!crawler || !socket)
+	if (!socket)
 		return CTL_REFUSED;
 	if (!g_spawn_sync(NULL, (char **)argv, NULL, G_SPAWN_CHILD_INHERITS_STDIN, NULL, NULL, NULL,
 			  NULL, &status, &error)) {

@@ -19,7 +19,6 @@
 #define KEY_FSID_MASK 0x1f
 #define KEY_DUMMY     0x20 /* of a file system that has no handles */
 #define KEY_TYPE_MASK 0xc0
-#define KEY_TYPE_8    0x40
 #define KEY_TYPE_16   0x80
 #define KEY_TYPE_32   0xc0
 

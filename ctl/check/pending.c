@@ -13,6 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/base/write_fully.h"
+
 #define GROUP  "pending"
 #define PREFIX "pending."
 #define BLOCK  4096 /* directories */
@@ -161,14 +163,7 @@ static struct directory *get_directory(const char **at, const char *end)
 
 static bool write_bytes(int fd, const GByteArray *bytes)
 {
-	for (guint done = 0; done < bytes->len;) {
-		ssize_t n = write(fd, bytes->data + done, bytes->len - done);
-
-		if (n < 0 && errno != EINTR)
-			return false;
-		done += n > 0 ? (guint)n : 0;
-	}
-	return fsync(fd) == 0;
+	return write_fully(fd, bytes->data, bytes->len, WRITE_BEHIND) == 0 && fsync(fd) == 0;
 }
 
 /* The first n of those in memory. */

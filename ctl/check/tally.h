@@ -16,8 +16,7 @@ const char *tally_type_title(enum tally_type type);
 const char *tally_size_title(unsigned class);
 const char *tally_age_title(unsigned class);
 
-#define TALLY_TOP    10
-#define TALLY_OWNERS 4096 /* that are told apart */
+#define TALLY_TOP 10
 
 struct tally_place {
 	uint64_t value; /* entries, bytes, or the length */

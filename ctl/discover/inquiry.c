@@ -9,7 +9,6 @@
 #include "ctl/discover/ask.h"
 #include "lib/base/error.h"
 
-#define PORTMAPPER  100000
 #define NFS	    100003
 #define MOUNT	    100005
 #define RQUOTA	    100011

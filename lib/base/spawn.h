@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Programs of the same build that this one starts, to be jailed. */
+/* Programs of the same build that this one starts. */
 #ifndef LIB_BASE_SPAWN_H
 #define LIB_BASE_SPAWN_H
 

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/base/write_fully.h"
+
 #define HEAD	  "#mtree v2.0\n#dir . both same\n#begin\n"
 #define DIRECTORY "#dir "
 #define LINK	  "#object " /* "#link" was by the number alone */
@@ -49,28 +51,15 @@ void proving_block_clear(struct proving_block *block)
 	g_string_free(block->text, TRUE);
 }
 
-static int write_all(int fd, const char *text, gsize len)
-{
-	while (len) {
-		ssize_t n = write(fd, text, len);
-
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		text += MAX(n, 0);
-		len -= MAX(n, 0);
-	}
-	return 0;
-}
-
 static void spill(struct proving_block *block)
 {
 	if (block->text->len < SPILL || block->status)
 		return;
 	if (block->spilled < 0)
 		block->spilled = openat(block->dir_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-	block->status = block->spilled < 0
-				? -errno
-				: write_all(block->spilled, block->text->str, block->text->len);
+	block->status = block->spilled < 0 ? -errno
+					   : write_fully(block->spilled, block->text->str,
+							 block->text->len, WRITE_BEHIND);
 	g_string_truncate(block->text, 0);
 }
 
@@ -219,7 +208,7 @@ static int replay(struct proving_log *log, struct proving_counts *counts, provin
 		if (ftruncate(log->fd, 0) < 0)
 			return -errno;
 		log->size = strlen(HEAD);
-		return write_all(log->fd, HEAD, strlen(HEAD));
+		return write_fully(log->fd, HEAD, strlen(HEAD), WRITE_BEHIND);
 	}
 	return ftruncate(log->fd, replay.whole) < 0 ? -errno : 0;
 }
@@ -330,7 +319,7 @@ static int append_spilled(struct proving_log *log, int fd)
 	ssize_t n;
 
 	while ((n = pread(fd, buffer, sizeof buffer, at)) > 0) {
-		int ret = write_all(log->fd, buffer, n);
+		int ret = write_fully(log->fd, buffer, n, WRITE_BEHIND);
 
 		if (ret)
 			return ret;
@@ -350,7 +339,7 @@ int proving_log_append(struct proving_log *log, const struct proving_task *task,
 	if (!ret && block->spilled >= 0)
 		ret = append_spilled(log, block->spilled);
 	if (!ret)
-		ret = write_all(log->fd, block->text->str, block->text->len);
+		ret = write_fully(log->fd, block->text->str, block->text->len, WRITE_BEHIND);
 	if (!ret && fstat(log->fd, &st) < 0)
 		ret = -errno;
 	if (!ret)

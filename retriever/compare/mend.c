@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "lib/base/lease.h"
+#include "lib/base/write_fully.h"
 #include "retriever/compare/mend_mark.h"
 #include "retriever/copies/aside.h"
 #include "retriever/making/attributes.h"
@@ -92,20 +93,6 @@ static ssize_t read_fully(int fd, uint8_t *bytes, size_t len, uint64_t offset)
 		got += n;
 	}
 	return got;
-}
-
-static int write_fully(int fd, const uint8_t *bytes, size_t len, uint64_t offset)
-{
-	while (len) {
-		ssize_t n = pwrite(fd, bytes, len, offset);
-
-		if (n <= 0)
-			return n ? -errno : -EIO;
-		bytes += n;
-		offset += n;
-		len -= n;
-	}
-	return 0;
 }
 
 static void add_extent(struct mending *m, uint64_t offset, uint32_t len)

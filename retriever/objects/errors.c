@@ -10,7 +10,6 @@
 #include "lib/base/text.h"
 #include "retriever/objects/errors_file.h"
 #include "retriever/objects/errors_list.h"
-#include "retriever/objects/errors_old.h"
 
 #define PENDING_WRITE  (1 << 20) /* bytes: who adds more writes them */
 #define DEAD_LINES_MIN 10000
@@ -483,41 +482,10 @@ static void load_line(void *arg, const char *line, size_t len, uint64_t offset)
 	error_entry_clear(&e);
 }
 
-static void take_old(void *arg, const struct error_entry *e)
-{
-	g_autofree char *line = error_entry_line(ERROR_ADD, e);
-
-	add_locked(arg, e, line);
-	if (((struct errors *)arg)->list.pending->len > PENDING_WRITE)
-		write_pending(arg);
-}
-
-/* An old file is replaced once. */
-static int convert(struct errors *errors, int dir_fd)
-{
-	struct errors_file file;
-	int ret;
-
-	errors_file_init(&file, dir_fd);
-	ret = errors_file_begin(&file, &errors->file);
-	if (ret)
-		return ret;
-	errors_old_load(dir_fd, take_old, errors);
-	ret = write_pending(errors);
-	if (!ret)
-		ret = errors_file_replace(&file, &errors->file);
-	if (!ret)
-		errors->file = file;
-	return ret;
-}
-
 static void load_errors(struct errors *errors, int dir_fd)
 {
 	errors_file_init(&errors->file, dir_fd);
-	if (errors_old_is(dir_fd))
-		warn_of(errors, convert(errors, dir_fd));
-	else
-		errors_file_load(&errors->file, load_line, errors);
+	errors_file_load(&errors->file, load_line, errors);
 }
 
 struct errors *errors_new(int private_fd)

@@ -9,6 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "lib/base/write_fully.h"
+
 #define NEW_FILE     ERRORS_FILE ".new"
 #define PART	     65536 /* read at once: most who want a line want the next one too */
 #define LINE_MAX_LEN (1 << 20)
@@ -63,19 +65,13 @@ bool errors_file_load(struct errors_file *file, errors_file_fn line, void *arg)
 int errors_file_append(struct errors_file *file, const char *lines, size_t len)
 {
 	int ret = open_file(file, ERRORS_FILE, 0);
-	size_t done = 0;
-	ssize_t n = 0;
 
-	while (!ret && done < len) {
-		n = pwrite(file->fd, lines + done, len - done, (off_t)(file->end + done));
-		if (n > 0)
-			done += (size_t)n;
-		else if (n == 0 || errno != EINTR)
-			ret = n == 0 ? -ENOSPC : -errno;
-	}
+	if (ret)
+		return ret;
+	ret = write_fully(file->fd, lines, len, (off_t)file->end);
 	if (!ret)
 		file->end += len;
-	else if (done && ftruncate(file->fd, (off_t)file->end) < 0)
+	else if (ftruncate(file->fd, (off_t)file->end) < 0)
 		g_warning("%s: %s", ERRORS_FILE, g_strerror(errno));
 	return ret;
 }

@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/base/write_fully.h"
+
 #define BLOCK 4096
 /*
  * Written in one call.  The page cache takes folios as large as the write, and such large pieces
@@ -21,23 +23,13 @@ static bool all_zero(const uint8_t *p, size_t len)
 	return len == 0 || (p[0] == 0 && memcmp(p, p + 1, len - 1) == 0);
 }
 
-static int write_all(int fd, const uint8_t *data, size_t len, uint64_t offset)
+static int write_pieces(int fd, const uint8_t *data, size_t len, uint64_t offset)
 {
-	while (len) {
-		ssize_t n = pwrite(fd, data, len < PIECE ? len : PIECE, offset);
+	int ret = 0;
 
-		if (n < 0) {
-			if (errno == EINTR)
-				continue;
-			return -errno;
-		}
-		if (n == 0)
-			return -EIO;
-		data += n;
-		len -= n;
-		offset += n;
-	}
-	return 0;
+	for (size_t at = 0; !ret && at < len; at += PIECE)
+		ret = write_fully(fd, data + at, MIN(PIECE, len - at), (off_t)(offset + at));
+	return ret;
 }
 
 /* A run of zeros: written only where there is something else, maybe. */
@@ -57,7 +49,7 @@ static int clear_data(int fd, const uint8_t *zeros, size_t len, uint64_t offset)
 		if (hole < 0)
 			return -errno;
 		at = (uint64_t)hole < end ? (uint64_t)hole : end;
-		ret = write_all(fd, zeros, at - data, data);
+		ret = write_pieces(fd, zeros, at - data, data);
 	}
 	return ret;
 }
@@ -91,7 +83,8 @@ int sparse_pwrite(int fd, const uint8_t *data, size_t len, uint64_t offset,
 		size_t n = run_length(data, len, offset, &zero);
 
 		bool leave = zero && zeros;
-		int ret = leave ? clear_data(fd, data, n, offset) : write_all(fd, data, n, offset);
+		int ret =
+			leave ? clear_data(fd, data, n, offset) : write_pieces(fd, data, n, offset);
 
 		if (!ret && leave)
 			ret = migrate_extents_add(zeros, offset, offset + n);
@@ -116,7 +109,7 @@ static int keep_sparse(int fd, const uint8_t *data, size_t len, uint64_t offset,
 
 		if (zero)
 			ret = zeros ? migrate_extents_add(zeros, offset, offset + n)
-				    : write_all(fd, data, n, offset);
+				    : write_pieces(fd, data, n, offset);
 		data += n;
 		len -= n;
 		offset += n;

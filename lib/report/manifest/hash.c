@@ -36,14 +36,6 @@ void proof_hash_add(struct proof_hash *hash, const void *bytes, size_t len)
 	gcry_md_write(hash->md, bytes, len);
 }
 
-void proof_hash_add_zeros(struct proof_hash *hash, guint64 len)
-{
-	static const char zeros[65536];
-
-	for (; len; len -= MIN(len, sizeof zeros))
-		gcry_md_write(hash->md, zeros, MIN(len, sizeof zeros));
-}
-
 void proof_hash_take(struct proof_hash *hash, char hex[PROOF_HASH_HEX + 1])
 {
 	const unsigned char *digest = gcry_md_read(hash->md, GCRY_MD_SHA256);

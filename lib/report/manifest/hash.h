@@ -20,8 +20,6 @@ struct proof_hash;
 /* Any thread; one hash is used by one thread at a time.  Aborts when the library cannot be had. */
 struct proof_hash *proof_hash_new(void);
 void proof_hash_add(struct proof_hash *hash, const void *bytes, size_t len);
-/* So many bytes of zeros: a hole. */
-void proof_hash_add_zeros(struct proof_hash *hash, guint64 len);
 /* Of all that was added, as lower-case hexadecimal; the hash is empty again. */
 void proof_hash_take(struct proof_hash *hash, char hex[PROOF_HASH_HEX + 1]);
 void proof_hash_free(struct proof_hash *hash);

@@ -6,6 +6,8 @@
 #include <unistd.h>
 #include <zstd.h>
 
+#include "lib/base/write_fully.h"
+
 #define LEVEL 5 /* of zstd: hashes do not get smaller, and paths much */
 
 struct writer {
@@ -16,21 +18,6 @@ struct writer {
 	manifest_entry_fn fn;
 	void *arg;
 };
-
-static gboolean write_all_manifest(int fd, const char *bytes, size_t len, GError **error)
-{
-	while (len) {
-		ssize_t n = write(fd, bytes, len);
-
-		if (n < 0) {
-			g_set_error(error, MANIFEST_ERROR, 0, "%s", g_strerror(errno));
-			return FALSE;
-		}
-		bytes += n;
-		len -= n;
-	}
-	return TRUE;
-}
 
 static gboolean compress(struct writer *writer, const char *text, size_t len, ZSTD_EndDirective how,
 			 GError **error)
@@ -46,8 +33,11 @@ static gboolean compress(struct writer *writer, const char *text, size_t len, ZS
 			g_set_error(error, MANIFEST_ERROR, 0, "%s", ZSTD_getErrorName(left));
 			return FALSE;
 		}
-		if (!write_all_manifest(writer->fd, writer->room, out.pos, error))
+		int ret = write_fully(writer->fd, writer->room, out.pos, WRITE_BEHIND);
+		if (ret) {
+			g_set_error(error, MANIFEST_ERROR, 0, "%s", g_strerror(-ret));
 			return FALSE;
+		}
 	} while (how == ZSTD_e_end ? left > 0 : in.pos < in.size);
 	return TRUE;
 }

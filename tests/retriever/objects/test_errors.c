@@ -386,29 +386,6 @@ START_TEST(written_anew_meanwhile)
 }
 END_TEST
 
-/* A list of a retriever that wrote it otherwise. */
-START_TEST(an_old_list)
-{
-	static const char old[] = "[0]\nhandle=aabb0102\ntype=129\npath=/a\nreason=r\nerrno=5\n"
-				  "[1]\nhandle=aabb0103\ntype=129\nname=6eff\npath=/b\nreason=r\n"
-				  "errno=5\n";
-	int fd = openat(dir, "errors", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	struct errors *errors;
-
-	ck_assert_int_eq(write(fd, old, strlen(old)), (ssize_t)strlen(old));
-	close(fd);
-	errors = errors_new(dir);
-	expect_listed(errors, 2, &(struct errors_filter){.reason = "r"});
-	add_names(errors, dir, 0, 1);
-	for (unsigned i = 0; i < 2; i++) {
-		errors = reopened(errors);
-		expect_listed(errors, 3, NULL);
-	}
-	errors_free(errors);
-	ck_assert_int_eq(unlinkat(dir, "errors", 0), 0);
-}
-END_TEST
-
 /* No room on the disk: what is listed is bounded, and what there is room for again comes later. */
 START_TEST(a_full_disk)
 {
@@ -513,7 +490,6 @@ int main(void)
 	tcase_add_test(tcase, the_file_is_bounded);
 	tcase_add_test(tcase, i12_saved_without_descriptors);
 	tcase_add_test(tcase, written_anew_meanwhile);
-	tcase_add_test(tcase, an_old_list);
 	tcase_add_test(tcase, a_full_disk);
 	tcase_add_test(tcase, little_memory);
 	tcase_add_test(tcase, many_threads);

@@ -12,7 +12,7 @@ static void is(struct proof_hash *hash, const char *hex)
 	ck_assert_str_eq(found, hex);
 }
 
-/* FIPS 180-4's examples; sha256sum of zeros. */
+/* FIPS 180-4's examples. */
 START_TEST(hashes)
 {
 	struct proof_hash *hash = proof_hash_new();
@@ -21,8 +21,6 @@ START_TEST(hashes)
 	proof_hash_add(hash, "a", 1);
 	proof_hash_add(hash, "bc", 2);
 	is(hash, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-	proof_hash_add_zeros(hash, 100000);
-	is(hash, "9192c25b734fcbadbe32dadc28089c60db0e39f90cc20ce2e5733f57261acc0c");
 	proof_hash_free(hash);
 	proof_hash_free(NULL);
 }
