@@ -63,16 +63,9 @@ static void add_up(struct tally *tally, const struct report_line *line)
 	tally->lost[line->kind]++;
 }
 
-static char *printable(const char *text)
-{
-	g_autofree char *valid = text_utf8(text);
-
-	return text_line(valid);
-}
-
 static void print_volume(struct tally *tally, const struct report_line *line)
 {
-	g_autofree char *text = printable(line->text);
+	g_autofree char *text = text_printable(line->text);
 
 	if (line->kind == REPORT_VOLUME)
 		printf("no object has its %s\n", text);
@@ -80,7 +73,7 @@ static void print_volume(struct tally *tally, const struct report_line *line)
 
 static void print_object(struct tally *tally, const struct report_line *line)
 {
-	g_autofree char *path = printable(line->path), *text = printable(line->text);
+	g_autofree char *path = text_printable(line->path), *text = text_printable(line->text);
 
 	if (line->kind != REPORT_VOLUME)
 		printf("%s: %s: %s\n", path, report_kind_name(line->kind), text);
@@ -224,7 +217,7 @@ static enum ctl_exit list_losses(const struct ctl *ctl)
 
 static void print_check(void *arg, bool good, const char *line)
 {
-	g_autofree char *shown = final_printable(line);
+	g_autofree char *shown = text_printable(line);
 
 	if (good)
 		puts(shown);

@@ -6,6 +6,7 @@
 #include "ctl/check/walk.h"
 #include "ctl/report/final.h"
 #include "ctl/report/members.h"
+#include "lib/base/text.h"
 
 static void member_real(JsonBuilder *builder, const char *key, double value)
 {
@@ -115,8 +116,8 @@ static void add_loss(JsonBuilder *builder, const struct survey *survey, enum los
 	member_array(builder, "first");
 	for (guint i = 0; i < first->len; i++) {
 		const struct loss_line *line = first->pdata[i];
-		g_autofree char *path = final_printable(line->path);
-		g_autofree char *text = final_printable(line->text);
+		g_autofree char *path = text_printable(line->path);
+		g_autofree char *text = text_printable(line->text);
 
 		json_builder_begin_object(builder);
 		if (*path)

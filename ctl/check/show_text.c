@@ -4,12 +4,13 @@
 #include "ctl/check/show.h"
 #include "ctl/check/walk.h"
 #include "ctl/report/final.h"
+#include "lib/base/text.h"
 
 #define NUMBER "%14" G_GUINT64_FORMAT
 
 static void put_fact(FILE *out, const char *name, const char *value)
 {
-	g_autofree char *shown = final_printable(value);
+	g_autofree char *shown = text_printable(value);
 
 	fprintf(out, "%-16s%s\n", name, shown);
 }
@@ -24,7 +25,7 @@ static void put_taken(FILE *out, const char *name, char *value)
 static void put_head(FILE *out, const struct survey *survey)
 {
 	g_autofree char *verdict = survey_verdict_text(survey), *made = final_time(survey->made);
-	g_autofree char *shown = final_printable(verdict);
+	g_autofree char *shown = text_printable(verdict);
 	g_autoptr(GPtrArray) stops = survey_stops(survey);
 
 	fprintf(out, "Check of %s\n\n%s.\n\n", survey->name, shown);
@@ -58,7 +59,7 @@ static void put_top(FILE *out, const char *heading, const struct tally_top *top,
 	fprintf(out, "\n%s\n\n", heading);
 	for (unsigned i = 0; i < top->n; i++) {
 		const struct tally_place *place = &top->places[i];
-		g_autofree char *path = final_printable(*place->path ? place->path : ".");
+		g_autofree char *path = text_printable(*place->path ? place->path : ".");
 		g_autofree char *size = bytes ? survey_bytes_text((double)place->value)
 					      : g_strdup_printf("%" G_GUINT64_FORMAT, place->value);
 
@@ -101,8 +102,8 @@ static void put_loss(FILE *out, const struct survey *survey, enum loss_kind kind
 	fprintf(out, "\n" NUMBER "  %s\n", total, loss_title(kind));
 	for (guint i = 0; i < first->len && i < SHOW_LINES; i++) {
 		const struct loss_line *line = first->pdata[i];
-		g_autofree char *path = final_printable(line->path);
-		g_autofree char *text = final_printable(line->text);
+		g_autofree char *path = text_printable(line->path);
+		g_autofree char *text = text_printable(line->text);
 
 		if (*path)
 			fprintf(out, "                %s: %s\n", path, text);

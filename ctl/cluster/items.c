@@ -18,19 +18,12 @@ static void free_item(gpointer arg)
 	g_free(item);
 }
 
-static char *printable(const char *text)
-{
-	g_autofree char *valid = text_utf8(text);
-
-	return text_line(valid);
-}
-
 struct item *items_add(GPtrArray *items, const char *key, const char *value)
 {
 	struct item *item = g_new0(struct item, 1);
 
-	item->key = printable(key);
-	item->value = printable(value ? value : ITEMS_ABSENT);
+	item->key = text_printable(key);
+	item->value = text_printable(value ? value : ITEMS_ABSENT);
 	g_ptr_array_add(items, item);
 	return item;
 }
@@ -43,7 +36,7 @@ void items_lack(struct item *item, const char *format, ...)
 	g_autofree char *text = g_strdup_vprintf(format, args);
 	va_end(args);
 	g_free(item->lack);
-	item->lack = printable(text);
+	item->lack = text_printable(text);
 }
 
 GPtrArray *items_new(const char *volume)

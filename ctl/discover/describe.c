@@ -7,7 +7,7 @@
 
 const char *describe_access(const struct found_rule *rule)
 {
-	static const char *const words[] = {"", "none", "ro", "rw"};
+	static const char *const words[] = {"", "ro", "rw"};
 
 	return words[rule->access];
 }
@@ -74,7 +74,7 @@ static char *describe_rule(const struct found_rule *rule)
 {
 	const char *words[] = {describe_access(rule), describe_squash(rule),
 			       rule->sec ? rule->sec : ""};
-	g_autofree char *clients = found_text(rule->clients);
+	g_autofree char *clients = text_line(rule->clients);
 	g_autoptr(GString) text = g_string_new("");
 
 	for (unsigned i = 0; i < G_N_ELEMENTS(words); i++)
@@ -86,8 +86,8 @@ static char *describe_rule(const struct found_rule *rule)
 
 static void print_export(GString *out, const struct found_export *export)
 {
-	g_autofree char *path = found_text(export->path);
-	g_autofree char *why = export->refused ? found_text(export->refused) : NULL;
+	g_autofree char *path = text_line(export->path);
+	g_autofree char *why = export->refused ? text_line(export->refused) : NULL;
 
 	g_string_append_printf(out, "  %s\n", path);
 	if (export->has_space) {
@@ -119,17 +119,17 @@ static void print_export(GString *out, const struct found_export *export)
 
 static void print_share(GString *out, const struct found_share *share)
 {
-	g_autofree char *name = found_text(share->name);
-	g_autofree char *comment = found_text(share->comment);
+	g_autofree char *name = text_line(share->name);
+	g_autofree char *comment = text_line(share->comment);
 
 	g_string_append_printf(out, "  %-20s %-8s%s%s\n", name, share->type, *comment ? " " : "",
 			       comment);
 	if (share->path) {
-		g_autofree char *path = found_text(share->path);
+		g_autofree char *path = text_line(share->path);
 		g_string_append_printf(out, "    path: %s\n", path);
 	}
 	for (unsigned i = 0; i < share->settings->len; i++) {
-		g_autofree char *line = found_text(share->settings->pdata[i]);
+		g_autofree char *line = text_line(share->settings->pdata[i]);
 		g_string_append_printf(out, "    %s\n", line);
 	}
 }
@@ -157,7 +157,7 @@ char *describe_text(const char *host, const struct found *found)
 
 static void add_text(JsonBuilder *json, const char *key, const char *bytes)
 {
-	g_autofree char *text = bytes && *bytes ? found_text(bytes) : NULL;
+	g_autofree char *text = bytes && *bytes ? text_line(bytes) : NULL;
 
 	if (!text)
 		return;
@@ -177,7 +177,7 @@ static void add_list(JsonBuilder *json, const char *key, const GPtrArray *texts)
 	json_builder_set_member_name(json, key);
 	json_builder_begin_array(json);
 	for (unsigned i = 0; i < texts->len; i++) {
-		g_autofree char *text = found_text(texts->pdata[i]);
+		g_autofree char *text = text_line(texts->pdata[i]);
 		json_builder_add_string_value(json, text);
 	}
 	json_builder_end_array(json);

@@ -10,7 +10,7 @@
 char *describe_text(const char *host, const struct found *found);
 /* json_node_unref. */
 JsonNode *describe_json(const char *host, const struct found *found);
-/* "ro", "rw", "none" or "". */
+/* "ro", "rw" or "". */
 const char *describe_access(const struct found_rule *rule);
 /* "root_squash", "no_root_squash", "all_squash" or "". */
 const char *describe_squash(const struct found_rule *rule);

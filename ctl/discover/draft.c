@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ctl/discover/quote.h"
+#include "lib/base/text.h"
 
 #define ROOTS	  "/srv/"
 #define SOME_USER "migrator"
@@ -130,15 +131,15 @@ static void describe(GString *out, const struct draft *draft, const struct draft
 	for (unsigned i = 0; i < volume->shares->len; i++) {
 		const struct found_share *share =
 			((struct draft_share *)volume->shares->pdata[i])->share;
-		g_autofree char *name = found_text(share->name);
-		g_autofree char *comment = found_text(share->comment);
+		g_autofree char *name = text_line(share->name);
+		g_autofree char *comment = text_line(share->comment);
 
 		g_string_append_printf(out, "# share %s%s%s\n", name, *comment ? ": " : "",
 				       comment);
 	}
 	if (!volume->export)
 		return;
-	g_autofree char *path = found_text(volume->export->path);
+	g_autofree char *path = text_line(volume->export->path);
 	g_autofree char *size = found_size(volume->export->space.bytes);
 	g_autofree char *rest = found_size(volume->export->space.free);
 	g_string_append_printf(out, "# export %s", path);
@@ -190,7 +191,7 @@ static void append_volume(GString *out, const struct draft *draft,
 
 char *draft_volumes(const struct draft *draft)
 {
-	g_autofree char *host = found_text(draft->host);
+	g_autofree char *host = text_line(draft->host);
 	GString *out = g_string_new("");
 
 	g_string_append_printf(out,

@@ -5,6 +5,7 @@
 
 #include "ctl/discover/draft.h"
 #include "ctl/discover/quote.h"
+#include "lib/base/text.h"
 
 #define FIRST_ID 101
 
@@ -46,7 +47,7 @@ static bool has_address(const char *client, bool *deaf)
 
 static void append_access(GString *out, const struct found_rule *rule)
 {
-	static const char *const access[] = {"RW", "None", "RO", "RW"};
+	static const char *const access[] = {"RW", "RO", "RW"};
 	static const char *const squash[] = {"Root_Squash", "No_Root_Squash", "Root_Squash",
 					     "All_Squash"};
 	g_autofree char *sec = quote_sec(rule->sec);
@@ -66,7 +67,7 @@ static void append_access(GString *out, const struct found_rule *rule)
 static void append_client(GString *out, const struct found_rule *rule, bool *deaf)
 {
 	g_autofree char *client = quote_client(rule->clients);
-	g_autofree char *text = found_text(rule->clients);
+	g_autofree char *text = text_line(rule->clients);
 
 	if (!client) {
 		g_string_append_printf(out, "\t# left out, no name of clients for Ganesha: %s\n",
@@ -107,7 +108,7 @@ static void append_clients(GString *out, const struct found_export *export, bool
 static void append_export(GString *out, const struct draft_volume *volume, unsigned id, bool *deaf)
 {
 	const struct found_export *export = volume->export;
-	g_autofree char *text = found_text(export->path);
+	g_autofree char *text = text_line(export->path);
 	g_autofree char *pseudo = quote_ganesha_path(export->path);
 	g_autofree char *sec = quote_sec(export->sec);
 
@@ -133,7 +134,7 @@ static void append_export(GString *out, const struct draft_volume *volume, unsig
 
 char *draft_exports(const struct draft *draft)
 {
-	g_autofree char *host = found_text(draft->host);
+	g_autofree char *host = text_line(draft->host);
 	GString *out = g_string_new("");
 	bool deaf = false;
 

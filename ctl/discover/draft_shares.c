@@ -3,10 +3,11 @@
 
 #include "ctl/discover/draft.h"
 #include "ctl/discover/quote.h"
+#include "lib/base/text.h"
 
 static void leave_out(GString *out, const char *setting)
 {
-	g_autofree char *text = found_text(setting);
+	g_autofree char *text = text_line(setting);
 
 	g_string_append_printf(out, "\t# left out: %s\n", text);
 }
@@ -40,7 +41,7 @@ static void append_share(GString *out, const struct draft_volume *volume,
 
 	g_string_append_c(out, '\n');
 	if (!quote_is_share(share->name)) {
-		g_autofree char *text = found_text(share->name);
+		g_autofree char *text = text_line(share->name);
 
 		g_string_append_printf(out, "# left out, a share cannot be called that here: %s\n",
 				       text);
@@ -60,7 +61,7 @@ static void append_share(GString *out, const struct draft_volume *volume,
 
 char *draft_shares(const struct draft *draft)
 {
-	g_autofree char *host = found_text(draft->host);
+	g_autofree char *host = text_line(draft->host);
 	GString *out = g_string_new("");
 
 	g_string_append_printf(out, "# What %s shares; for /etc/samba/smb.conf.\n", host);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/base/error.h"
+#include "lib/base/text.h"
 
 #define BLANKS " \t\r"
 
@@ -174,7 +175,7 @@ gboolean exports_file_read(const char *file, struct found *found, GError **error
 			continue;
 		}
 		if (!take_entry(&reading, entry->str)) {
-			g_autofree char *shown = found_text(entry->str);
+			g_autofree char *shown = text_line(entry->str);
 			found_note(found, "%s, line %u is not understood: %s", file, reading.line,
 				   shown);
 		}

@@ -112,11 +112,6 @@ void found_note(struct found *found, const char *format, ...)
 	va_end(ap);
 }
 
-char *found_text(const char *bytes)
-{
-	return text_line(bytes);
-}
-
 char *found_size(uint64_t bytes)
 {
 	g_autofree char *text = g_format_size_full(bytes, G_FORMAT_SIZE_IEC_UNITS);

@@ -11,7 +11,7 @@
 /* Access rules of an export for some clients. */
 struct found_rule {
 	char *clients; /* an address, a network, a name, @netgroup, or "*" */
-	enum { RULE_UNKNOWN, RULE_NONE, RULE_RO, RULE_RW } access;
+	enum { RULE_UNKNOWN, RULE_RO, RULE_RW } access;
 	enum { SQUASH_UNKNOWN, SQUASH_NONE, SQUASH_ROOT, SQUASH_ALL } squash;
 	int64_t anon_uid, anon_gid; /* -1: not told */
 	char *sec;		    /* "sys, krb5", NULL: not told */
@@ -63,8 +63,6 @@ struct found_share *found_share(struct found *found, const char *name);
 /* Adds a rule of which nothing is known but the clients. */
 struct found_rule *found_rule(struct found_export *export, const char *clients);
 void found_note(struct found *found, const char *format, ...) G_GNUC_PRINTF(2, 3);
-/* Bytes from elsewhere as they are printed: text_line().  g_free. */
-char *found_text(const char *bytes);
 /* "1.2 GiB".  g_free. */
 char *found_size(uint64_t bytes);
 

@@ -8,6 +8,7 @@
 
 #include "ctl/discover/ask.h"
 #include "lib/base/error.h"
+#include "lib/base/text.h"
 
 #define NFS	    100003
 #define MOUNT	    100005
@@ -207,7 +208,7 @@ static void inquire_spaces(struct asking *asking, unsigned mount_port, unsigned 
 
 		if (why) {
 			g_autofree char *path =
-				asking->export ? found_text(asking->export->path) : NULL;
+				asking->export ? text_line(asking->export->path) : NULL;
 
 			note_missing(asking, path ? path : "size and security of exports", why);
 			return;

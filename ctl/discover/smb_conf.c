@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/base/error.h"
+#include "lib/base/text.h"
 
 /* Who may do what: they mean the same on another server. */
 static const char *const taken[] = {"valid users",
@@ -129,7 +130,7 @@ static void note_unknown(const char *file, const char *complaints, struct found 
 	g_auto(GStrv) lines = g_strsplit(complaints, "\n", -1);
 
 	for (char **line = lines; *line; line++) {
-		g_autofree char *text = found_text(*line);
+		g_autofree char *text = text_line(*line);
 
 		if (g_str_has_prefix(*line, "Unknown parameter") || strstr(*line, "badly formed"))
 			found_note(found, "%s: testparm: %s", file, text);

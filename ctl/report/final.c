@@ -56,19 +56,12 @@ char *final_time(int64_t seconds)
 
 /* ---- what it consists of --------------------------------------------------------------------- */
 
-char *final_printable(const char *text)
-{
-	g_autofree char *valid = text_utf8(text);
-
-	return text_line(valid);
-}
-
 struct final_line *final_line_new(const char *path, const char *what)
 {
 	struct final_line *line = g_new0(struct final_line, 1);
 
-	line->path = final_printable(path);
-	line->what = final_printable(what);
+	line->path = text_printable(path);
+	line->what = text_printable(what);
 	return line;
 }
 

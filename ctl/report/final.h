@@ -37,9 +37,6 @@ struct final_line {
 	char *path, *what; /* printable: one line of UTF-8 */
 };
 
-/* Anything, as one line of UTF-8.  g_free. */
-char *final_printable(const char *text);
-
 /* Anything may be in path and what. */
 struct final_line *final_line_new(const char *path, const char *what);
 void final_line_free(struct final_line *line);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ctl/report/final.h"
+#include "lib/base/text.h"
 
 #define WIDTH  800 /* of a chart */
 #define HEIGHT 200
@@ -62,7 +63,7 @@ static char *scalar_text(const char *key, JsonNode *node)
 	char number[G_ASCII_DTOSTR_BUF_SIZE];
 
 	if (type == G_TYPE_STRING)
-		return final_printable(json_node_get_string(node));
+		return text_printable(json_node_get_string(node));
 	if (type == G_TYPE_BOOLEAN)
 		return g_strdup(json_node_get_boolean(node) ? "yes" : "no");
 	if (type == G_TYPE_DOUBLE)
@@ -250,7 +251,7 @@ static void add_members(GString *html, JsonObject *object, unsigned level)
 char *page_of_json(const char *title, bool good, const char *verdict, const char *json)
 {
 	g_autoptr(JsonNode) root = json_from_string(json, NULL);
-	g_autofree char *shown = final_printable(verdict);
+	g_autofree char *shown = text_printable(verdict);
 	GString *html = g_string_new(head);
 
 	page_add(html, "<title>%s</title></head><body>\n<h1>%s</h1>\n<p class=\"%s\">%s.</p>\n",

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "ctl/report/text.h"
 
+#include "lib/base/text.h"
+
 static void put_fact(FILE *out, const char *name, const char *value)
 {
-	g_autofree char *shown = final_printable(value);
+	g_autofree char *shown = text_printable(value);
 
 	fprintf(out, "%-12s%s\n", name, shown);
 }

@@ -105,3 +105,10 @@ char *text_line(const char *text)
 	}
 	return g_string_free(line, FALSE);
 }
+
+char *text_printable(const char *text)
+{
+	g_autofree char *valid = text_utf8(text);
+
+	return text_line(valid);
+}

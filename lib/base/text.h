@@ -40,5 +40,7 @@ char *text_line(const char *text);
 
 /* Not of a name alone: as it is; with bytes as \ooo where it is not UTF-8.  g_free. */
 char *text_utf8(const char *text);
+/* Anything, as one line of UTF-8.  g_free. */
+char *text_printable(const char *text);
 
 #endif

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "lib/base/error.h"
@@ -39,14 +38,6 @@ struct cap {
 	int fd, place; /* place: -1: there were too many processes */
 	struct pace bytes, calls;
 };
-
-static int64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * SECOND + ts.tv_nsec;
-}
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
@@ -152,7 +143,7 @@ static unsigned count_waiting(struct cap *cap, int except, int64_t now)
 
 unsigned cap_waiting(struct cap *cap)
 {
-	return count_waiting(cap, -1, now_ns());
+	return count_waiting(cap, -1, g_get_monotonic_time() * 1000);
 }
 
 /* How long n take at the rate; 1 ns at least. */
@@ -198,7 +189,7 @@ void cap_give_back(struct cap *cap, uint64_t bytes)
 
 bool cap_take(struct cap *cap, uint64_t bytes)
 {
-	const int64_t now = now_ns();
+	const int64_t now = g_get_monotonic_time() * 1000;
 	const unsigned others = count_waiting(cap, cap->place, now);
 	const bool passes =
 		is_free(&cap->calls, others, now) && (!bytes || is_free(&cap->bytes, others, now));

@@ -120,10 +120,8 @@ static void set_busy(struct retriever *retriever, GError **error)
  */
 static int lock_root(struct retriever *retriever)
 {
-	struct timespec deadline;
+	const struct timespec deadline = migrate_in_ms(ROOT_HOLD_S * 1000);
 
-	clock_gettime(CLOCK_MONOTONIC, &deadline);
-	deadline.tv_sec += ROOT_HOLD_S;
 	retriever->root_hold =
 		migrate_lock_directory(retriever->root_fd, MIGRATE_HOLD_ALONE, &deadline);
 	return retriever->root_hold < 0 ? -EBUSY : private_open(retriever, false);

@@ -541,7 +541,7 @@ void requests_describe(GPtrArray *list, GKeyFile *file)
 		g_autofree char *path = request->object && request->object->fd >= 0
 						? retriever_fd_path(request->object->fd)
 						: g_strdup("");
-		g_autofree char *valid = text_utf8(path), *line = text_line(valid);
+		g_autofree char *line = text_printable(path);
 
 		g_key_file_set_string(file, group, "peer", peer);
 		g_key_file_set_uint64(file, group, "id", request->id);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "common/migrate.h"
 #include "lib/source/smb/smb_conn.h"
 #include "lib/source/smb/smb_reply.h"
 #include "lib/source/smb/smb_text.h"
@@ -81,12 +82,10 @@ static struct smb_backend *smb_new(const struct backend_config *config)
 static bool wait_for_root(struct smb_backend *smb, struct source_attr *attr, GError **error)
 {
 	struct smb_server *server = &smb->server;
-	struct timespec end;
+	const struct timespec end = migrate_in_ms(AWAY_S * 1000);
 	const char *why;
 	bool known;
 
-	clock_gettime(CLOCK_MONOTONIC, &end);
-	end.tv_sec += AWAY_S;
 	pthread_mutex_lock(&server->lock);
 	while (!server->known && !server->final &&
 	       pthread_cond_timedwait(&server->changed, &server->lock, &end) != ETIMEDOUT)

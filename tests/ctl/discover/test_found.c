@@ -24,21 +24,12 @@ START_TEST(once_each)
 }
 END_TEST
 
-START_TEST(texts)
-{
-	g_autofree char *text = found_text("DOM\\a\n\xff");
-
-	ck_assert_str_eq(text, "DOM\\a\\012\\377");
-}
-END_TEST
-
 int main(void)
 {
 	Suite *suite = suite_create("found");
 	TCase *tcase = tcase_create("found");
 
 	tcase_add_test(tcase, once_each);
-	tcase_add_test(tcase, texts);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }
