@@ -154,9 +154,9 @@ static void add_losses(JsonBuilder *builder, const struct survey *survey)
 
 static void add_target(JsonBuilder *builder, const struct survey *survey)
 {
-	const struct target *target = &survey->target;
+	const struct new_fs *target = &survey->target;
 	const struct need *need = &survey->need;
-	g_autofree char *mkfs = target_mkfs(target, need);
+	g_autofree char *mkfs = new_fs_mkfs(target, need);
 
 	member_object(builder, "target");
 	member_bool(builder, "known", target->known);

@@ -138,7 +138,7 @@ static void put_losses(FILE *out, const struct survey *survey)
 
 static void put_needs(FILE *out, const struct survey *survey)
 {
-	g_autofree char *mkfs = target_mkfs(&survey->target, &survey->need);
+	g_autofree char *mkfs = new_fs_mkfs(&survey->target, &survey->need);
 
 	fputs("\nThe new file system\n\n", out);
 	put_taken(out, "Space", survey_space_text(survey));

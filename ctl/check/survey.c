@@ -58,7 +58,7 @@ char *survey_space_text(const struct survey *survey)
 
 char *survey_inodes_text(const struct survey *survey)
 {
-	const struct target *target = &survey->target;
+	const struct new_fs *target = &survey->target;
 	const struct need *need = &survey->need;
 	g_autofree char *size =
 		need->inodes_small

@@ -7,7 +7,7 @@
 #include "ctl/check/measure.h"
 #include "ctl/check/readable.h"
 #include "ctl/check/tally.h"
-#include "ctl/check/target.h"
+#include "ctl/check/new_fs.h"
 
 enum survey_verdict { SURVEY_GO, SURVEY_LOSSES, SURVEY_STOP };
 
@@ -19,7 +19,7 @@ struct survey {
 	struct tally tally;
 	struct losses *losses;
 	struct readable *readable;
-	struct target target;
+	struct new_fs target;
 	struct need need;
 	struct measured measured;
 	struct estimate estimate;

@@ -234,7 +234,7 @@ static gboolean conclude_survey(struct run *run, GError **error)
 
 	survey->requests += gate_passed(run->gate);
 	survey->made = g_get_real_time() / G_USEC_PER_SEC;
-	survey->need = target_need(&survey->target, &survey->tally, !run->walk.handles);
+	survey->need = new_fs_need(&survey->target, &survey->tally, !run->walk.handles);
 	const struct passed passed = {survey_rate(survey), survey->requests, run->max_read,
 				      run->options->config};
 	survey->estimate = measure_estimate(&survey->tally, &survey->measured, &passed, time(NULL));
@@ -258,7 +258,7 @@ gboolean survey_run(const struct survey_options *options, struct kept *kept, str
 	survey->share = options->share;
 	survey->losses = losses_new();
 	survey->readable = readable_new(survey->losses);
-	if (!target_look(&survey->target, options->target, error) || !open_source(&run, error))
+	if (!new_fs_look(&survey->target, options->target, error) || !open_source(&run, error))
 		return FALSE;
 	put_together(&run);
 	run.walk.handles = run.root.handle_len > 0;
@@ -282,7 +282,7 @@ void survey_clear(struct survey *survey)
 	tally_clear(&survey->tally);
 	readable_free(survey->readable);
 	losses_free(survey->losses);
-	target_clear(&survey->target);
+	new_fs_clear(&survey->target);
 	g_free(survey->name);
 	g_free(survey->source);
 	g_free(survey->version);

@@ -145,17 +145,17 @@ static bool is_refusal(int error)
 static uint32_t old_id(const struct giving *giving, const struct owners *owners, uint32_t has,
 		       uint32_t id, const char *what)
 {
-	uint32_t old;
+	uint32_t target;
 
 	if (owners_map(owners, has) == id)
 		return has;
-	if (!owners_unmap(owners, id, &old))
+	if (!owners_unmap(owners, id, &target))
 		lose_attr(
 			giving,
 			"%s %u is none of the old server's, where it is another's: %u it is there "
 			"all the same",
 			what, id, id);
-	return old;
+	return target;
 }
 
 /* id: here; left: when it was made. */
@@ -203,7 +203,7 @@ static uint32_t unmap_id(void *arg, bool group, uint32_t id)
 	const struct unmapping *unmapping = arg;
 	const struct owners *owners =
 		group ? unmapping->config->map_groups : unmapping->config->map_users;
-	uint32_t old;
+	uint32_t target;
 
 	for (guint i = 0; unmapping->has && i < unmapping->has->entries->len; i++) {
 		const struct acl_entry *entry =
@@ -213,8 +213,8 @@ static uint32_t unmap_id(void *arg, bool group, uint32_t id)
 		    owners_map(owners, entry->id) == id)
 			return entry->id;
 	}
-	owners_unmap(owners, id, &old);
-	return old;
+	owners_unmap(owners, id, &target);
+	return target;
 }
 
 /* The ACL with the old server's ids, where it has one those of that as far as they are the same

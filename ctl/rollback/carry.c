@@ -196,7 +196,7 @@ static bool take_done(struct carry *carry, struct node *node)
 	g_autofree char *path = tree_path(node);
 	struct stat st = {0};
 
-	if (node->at->len && (!path || old_stat(carry->tree->old, path, &st)))
+	if (node->at->len && (!path || target_stat(carry->tree->target, path, &st)))
 		return false;
 	if (node->there && node->at->len && !is_as_left(node, &st))
 		displace_conflict(carry->tree, node, carry->error);
@@ -231,14 +231,14 @@ static bool put_back(struct carry *carry, struct node *node, GError **error)
 	struct stat st = node->old;
 
 	if ((node->begun || node->moved || S_ISDIR(st.st_mode)) &&
-	    (!path || old_stat(carry->tree->old, path, &st) || st.st_ino != node->old.st_ino))
+	    (!path || target_stat(carry->tree->target, path, &st) || st.st_ino != node->old.st_ino))
 		return true;
 	/* what was refused left no trace */
 	if (node->begun && (node->moved || !displace_is_known(node, &st, false) ||
 			    migrate_ns(st.st_ctim) != migrate_ns(node->old.st_ctim)))
 		return true;
 	if (!displace_is_known(node, &st, true) && !S_ISDIR(st.st_mode))
-		st = node->old; /* else another name of it went from OLD_STAGE */
+		st = node->old; /* else another name of it went from TARGET_STAGE */
 	take_names(node, node->was_touching);
 	g_clear_pointer(&carried->given, g_hash_table_unref);
 	carried->given = g_steal_pointer(&node->had);
@@ -461,8 +461,8 @@ static bool note_left(struct carry *carry, struct node *node)
 	g_autofree char *path = tree_path(node);
 	struct stat st;
 
-	if (node->there && !node->conflict && path && !old_stat(carry->tree->old, path, &st) &&
-	    displace_is_known(node, &st, true))
+	if (node->there && !node->conflict && path &&
+	    !target_stat(carry->tree->target, path, &st) && displace_is_known(node, &st, true))
 		node->carried.ctime = migrate_ns(st.st_ctim);
 	return note(carry, node);
 }
@@ -504,7 +504,7 @@ static guint end_of_batch(const GPtrArray *nodes, guint from)
 }
 
 struct batches {
-	GPtrArray *made, *durable; /* in OLD_STAGE */
+	GPtrArray *made, *durable; /* in TARGET_STAGE */
 	GPtrArray *placed;	   /* but maybe not durably */
 };
 
@@ -667,7 +667,7 @@ bool carry_out(struct tree *tree, const bool *stop, struct carry_result *result,
 	unsynced_sync_begun(tree);
 	/* Directories are given first what they are to have: names that come and go move their
 	 * ctimes.  A descriptor might forbid these. */
-	const bool last = old_has_descriptors(tree->old);
+	const bool last = target_has_descriptors(tree->target);
 	if (!stops(&carry) && is_durable(&carry, tree_sync(tree)) && note_intents(&carry) &&
 	    (last || give_all(&carry, is_directory_to_give))) {
 		park_all(&carry);

@@ -2,19 +2,19 @@
 /*
  * Doing what was planned.  What may be killed where, and why that is safe:
  *
- * Moves and what is in the way go to OLD_STAGE first, under the name of the object's handle, then
- * to their places, directories from the top down; so chains, swaps and circles need no order.  New
- * objects and new versions of files are made in OLD_STAGE with all they have and are renamed into
- * their places when they are durable: the old version stays until then.  While one batch of them
- * does, the next one is made durable and the one after that is made (parallel.h); that a file is in
- * its place is noted when that is durable, and its former version, which the same step took to
- * OLD_STAGE, goes right before (displace.h).  Only what has several names there is written in
+ * Moves and what is in the way go to TARGET_STAGE first, under the name of the object's handle,
+ * then to their places, directories from the top down; so chains, swaps and circles need no order.
+ * New objects and new versions of files are made in TARGET_STAGE with all they have and are renamed
+ * into their places when they are durable: the old version stays until then.  While one batch of
+ * them does, the next one is made durable and the one after that is made (parallel.h); that a file
+ * is in its place is noted when that is durable, and its former version, which the same step took
+ * to TARGET_STAGE, goes right before (displace.h).  Only what has several names there is written in
  * place. What is to go, goes last; times of directories after that.
  *
  * Before each of these steps carried.h has noted, durably, which inode it is about, the names that
  * it has and is to have, and the attributes that it is to get.  The next run finds an object at the
- * place that it left, at the one that it was going to, or in OLD_STAGE, knows it by its number, and
- * goes on from there.
+ * place that it left, at the one that it was going to, or in TARGET_STAGE, knows it by its number,
+ * and goes on from there.
  *
  * Either server may lose its power, too.  What clients changed is durable here before any of it is
  * carried, and so is what they wrote since then before it is noted as carried: else a new server

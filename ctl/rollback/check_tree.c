@@ -69,7 +69,7 @@ static void count_name(struct tree *tree, const char *name, const struct stat *h
 {
 	struct stat there;
 
-	if (!old_stat(tree->old, name, &there) &&
+	if (!target_stat(tree->target, name, &there) &&
 	    (here->st_mode & S_IFMT) == (there.st_mode & S_IFMT)) {
 		count->hits++;
 		return;
@@ -84,7 +84,7 @@ static void count_changed(struct tree *tree, const struct migrate_binding *handl
 {
 	const struct node *node = tree_node(tree, handle);
 	g_autofree char *name = tree_stage_name(node, STAGE_PARKED);
-	g_autofree char *parked = old_path(OLD_STAGE, name);
+	g_autofree char *parked = target_path(TARGET_STAGE, name);
 	struct stat there;
 
 	for (guint i = 0; !node->made && i < node->at->len; i++) {
@@ -93,7 +93,7 @@ static void count_changed(struct tree *tree, const struct migrate_binding *handl
 		if (place->dir != tree->root)
 			continue;
 		/* by a run that was killed */
-		if (old_was_left(tree->old) && !old_stat(tree->old, parked, &there))
+		if (target_was_left(tree->target) && !target_stat(tree->target, parked, &there))
 			count->hits++;
 		else
 			count_name(tree, place->name, &node->st, count);
@@ -140,7 +140,7 @@ static void find_missed(GHashTable *names, struct tree *tree, struct count *coun
 	g_hash_table_iter_init(&iter, names);
 	while (count->misses && looks++ < LOOKS_MAX && g_hash_table_iter_next(&iter, &name, NULL)) {
 		g_autofree char *looks_like =
-			old_stat(tree->old, name, &there) ? NULL : looks_of(&there);
+			target_stat(tree->target, name, &there) ? NULL : looks_of(&there);
 
 		if (looks_like && g_hash_table_remove(count->missed, looks_like)) {
 			count->hits++;
@@ -155,9 +155,9 @@ static void find_missed(GHashTable *names, struct tree *tree, struct count *coun
 static bool is_known_empty(const struct tree *tree, const struct migrate_stub *stub)
 {
 	const struct carried_object *carried = &tree->root->carried;
-	const int64_t mtime = migrate_ns(old_root_mtime(tree->old));
+	const int64_t mtime = migrate_ns(target_root_mtime(tree->target));
 
-	if (old_was_left(tree->old) && (carried->fileid || stub->version.fileid))
+	if (target_was_left(tree->target) && (carried->fileid || stub->version.fileid))
 		return true;
 	return carried->fileid ? mtime == carried->mtime
 			       : stub->version.fileid && mtime == stub->version.mtime;
@@ -169,7 +169,7 @@ static bool compare_check_tree(struct tree *tree, const struct migrate_stub *stu
 	const struct carried_object *carried = &tree->root->carried;
 	const uint64_t fileid = carried->fileid ? carried->fileid : stub->version.fileid;
 	struct stat st;
-	int ret = old_stat(tree->old, "", &st);
+	int ret = target_stat(tree->target, "", &st);
 
 	if (!ret && fileid && fileid != st.st_ino)
 		return is_other(error, "its root is another directory");
@@ -180,7 +180,7 @@ static bool compare_check_tree(struct tree *tree, const struct migrate_stub *stu
 	}
 	if (!ret && count->hits && count->hits >= count->misses)
 		return true;
-	g_autoptr(GHashTable) names = ret ? NULL : old_list(tree->old, "", &ret);
+	g_autoptr(GHashTable) names = ret ? NULL : target_list(tree->target, "", &ret);
 	if (!names)
 		return is_other(error, "its root cannot be read");
 	g_hash_table_remove(names, LOST_FOUND);

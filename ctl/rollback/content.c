@@ -106,7 +106,7 @@ int content_fetch(struct content *content, int fd)
 
 /* ---- copying --------------------------------------------------------------------------------- */
 
-static int copy_range(const struct content *content, int from, struct old_file *to, off_t at,
+static int copy_range(const struct content *content, int from, struct target_file *to, off_t at,
 		      off_t end, uint64_t *bytes)
 {
 	g_autofree char *buffer = g_malloc(MIN(PIECE, (size_t)(end - at)));
@@ -119,7 +119,7 @@ static int copy_range(const struct content *content, int from, struct old_file *
 			return -ECANCELED;
 		if (got <= 0)
 			return got ? -errno : -EAGAIN; /* shorter than it was */
-		ret = old_file_write(to, buffer, (size_t)got, at);
+		ret = target_file_write(to, buffer, (size_t)got, at);
 		at += got;
 		*bytes += (uint64_t)got;
 	}
@@ -133,7 +133,7 @@ static bool same(const struct stat *a, const struct stat *b)
 	       a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
 }
 
-int content_copy(const struct content *content, int from, struct old_file *to, uint64_t *bytes)
+int content_copy(const struct content *content, int from, struct target_file *to, uint64_t *bytes)
 {
 	struct stat before, after;
 	off_t at = 0, end = 0;
@@ -141,7 +141,7 @@ int content_copy(const struct content *content, int from, struct old_file *to, u
 
 	if (fstat(from, &before) < 0)
 		return -errno;
-	ret = old_file_resize(to, 0);
+	ret = target_file_resize(to, 0);
 	while (!ret && at < before.st_size && (at = lseek(from, at, SEEK_DATA)) >= 0) {
 		end = lseek(from, at, SEEK_HOLE);
 		if (end < 0)
@@ -152,7 +152,7 @@ int content_copy(const struct content *content, int from, struct old_file *to, u
 	if (at < 0 && errno != ENXIO)
 		return -errno;
 	if (!ret && end < before.st_size)
-		ret = old_file_resize(to, before.st_size);
+		ret = target_file_resize(to, before.st_size);
 	if (ret || fstat(from, &after) < 0)
 		return ret ? ret : -errno;
 	return same(&before, &after) ? 0 : -EAGAIN;
@@ -161,7 +161,7 @@ int content_copy(const struct content *content, int from, struct old_file *to, u
 /* ---- comparing ------------------------------------------------------------------------------- */
 
 /* 1, 0 or -errno. */
-static int same_range(int from, struct old_file *to, uint64_t at, uint64_t end, const bool *stop)
+static int same_range(int from, struct target_file *to, uint64_t at, uint64_t end, const bool *stop)
 {
 	g_autofree char *here = g_malloc(PIECE), *there = g_malloc(PIECE);
 
@@ -172,8 +172,8 @@ static int same_range(int from, struct old_file *to, uint64_t at, uint64_t end, 
 		if (got < 0)
 			return -errno;
 		while (has < got) {
-			ssize_t more = old_file_read(to, there + has, (size_t)(got - has),
-						     (off_t)at + has);
+			ssize_t more = target_file_read(to, there + has, (size_t)(got - has),
+							(off_t)at + has);
 
 			if (more < 0)
 				return (int)more;
@@ -190,7 +190,7 @@ static int same_range(int from, struct old_file *to, uint64_t at, uint64_t end, 
 	return 1;
 }
 
-int content_same(int from, struct old_file *to, const bool *stop)
+int content_same(int from, struct target_file *to, const bool *stop)
 {
 	struct migrate_stub stub = {0};
 	uint64_t at = 0, size, start, end;

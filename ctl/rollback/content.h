@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "ctl/rollback/old.h"
+#include "ctl/rollback/target.h"
 
 struct content;
 
@@ -28,9 +28,9 @@ int content_fetch(struct content *content, int fd);
  * holes stay holes.  *bytes: added what was written.  0; -EAGAIN: it was changed meanwhile;
  * -ECANCELED; else -errno.
  */
-int content_copy(const struct content *content, int from, struct old_file *to, uint64_t *bytes);
+int content_copy(const struct content *content, int from, struct target_file *to, uint64_t *bytes);
 /* Whether both have the same bytes, as far as they are here: what an unfinished file lacks is the
  * old server's.  1; 0; -ECANCELED; else -errno. */
-int content_same(int from, struct old_file *to, const bool *stop);
+int content_same(int from, struct target_file *to, const bool *stop);
 
 #endif

@@ -17,16 +17,16 @@ static void ignore(void *arg, const char *what)
 
 static bool is_same_content(struct tree *tree, const struct node *node, const char *path)
 {
-	struct old_file *there;
+	struct target_file *there;
 	int here, ret;
 
 	if (node->st.st_size != node->old.st_size)
 		return false;
 	here = tree_open_node(tree, node, O_RDONLY | O_NOATIME);
-	ret = here < 0 ? here : old_file_open(tree->old, path, false, &there);
+	ret = here < 0 ? here : target_file_open(tree->target, path, false, &there);
 	if (!ret) {
 		ret = content_same(here, there, tree->stop);
-		old_file_close(there);
+		target_file_close(there);
 	}
 	if (here >= 0)
 		close(here);
@@ -40,7 +40,7 @@ static bool has_attributes(const struct tree *tree, const struct node *node)
 	int here = tree_open_node(tree, node, O_PATH);
 	struct attrs attrs = {0};
 	struct attrs_base base;
-	struct old_file *there = NULL;
+	struct target_file *there = NULL;
 	int ret = here < 0 ? here : attrs_read(here, &attrs);
 
 	tree_base(tree, node, false, &base);
@@ -48,11 +48,11 @@ static bool has_attributes(const struct tree *tree, const struct node *node)
 	attrs.base = &base;
 	attrs.held = true;
 	if (!ret)
-		ret = path ? old_file_open(tree->old, path, false, &there) : -ENOENT;
+		ret = path ? target_file_open(tree->target, path, false, &there) : -ENOENT;
 	if (!ret)
-		ret = old_file_give(there, &attrs, tree->config, ignore, NULL);
+		ret = target_file_give(there, &attrs, tree->config, ignore, NULL);
 	if (there)
-		old_file_close(there);
+		target_file_close(there);
 	attrs_clear(&attrs);
 	if (here >= 0)
 		close(here);
@@ -96,7 +96,7 @@ bool difference_is_none(const struct tree *tree, const struct node *node, const 
 		return false;
 	if (type != S_IFLNK)
 		return (type != S_IFCHR && type != S_IFBLK) || st->st_rdev == node->st.st_rdev;
-	g_autofree char *text = old_read_link(tree->old, path, &ret);
+	g_autofree char *text = target_read_link(tree->target, path, &ret);
 	here = text ? tree_open_node(tree, node, O_PATH) : -1;
 	const bool same = here >= 0 && !attrs_read(here, &attrs) && !strcmp(attrs.target, text);
 	attrs_clear(&attrs);
@@ -154,7 +154,7 @@ static bool stub_knows(const struct tree *tree, const struct node *node)
 /* A Samba's time of change is that of modification. */
 static bool has_no_ctime(const struct tree *tree, const struct node *node)
 {
-	return old_has_descriptors(tree->old) &&
+	return target_has_descriptors(tree->target) &&
 	       migrate_ns(node->old.st_ctim) == migrate_ns(node->old.st_mtim);
 }
 
@@ -162,7 +162,7 @@ static bool has_no_ctime(const struct tree *tree, const struct node *node)
  * is here. */
 static bool is_the_same(const struct tree *tree, const struct node *node)
 {
-	const mode_t mode = old_has_descriptors(tree->old) ? S_IFMT : ~(mode_t)0;
+	const mode_t mode = target_has_descriptors(tree->target) ? S_IFMT : ~(mode_t)0;
 	const int64_t mtime = migrate_ns(node->old.st_mtim);
 
 	return node->here && (node->st.st_mode & mode) == (node->old.st_mode & mode) &&
@@ -192,9 +192,9 @@ bool difference_is_renamed(const struct tree *tree, const struct node *node)
 
 bool difference_root_is_as_left(const struct tree *tree)
 {
-	const int64_t ctime = old_root_ctime(tree->old);
+	const int64_t ctime = target_root_ctime(tree->target);
 
-	const bool ours = tree->killed && old_was_left(tree->old);
+	const bool ours = tree->killed && target_was_left(tree->target);
 
 	if (tree->root_ctime)
 		return tree->root_ctime == ctime || (tree->root_ctime > 0 && ours);

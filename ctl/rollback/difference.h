@@ -25,7 +25,7 @@ int64_t difference_version(const struct node *node);
 bool difference_is_as_left(const struct tree *tree, const struct node *node);
 /* Whether somebody else gave it a name there that it never had here. */
 bool difference_is_renamed(const struct tree *tree, const struct node *node);
-/* Nobody touched the old root: OLD_STAGE moves its ctime. */
+/* Nobody touched the old root: TARGET_STAGE moves its ctime. */
 bool difference_root_is_as_left(const struct tree *tree);
 /* Whether somebody else changed it there, and not to what is here. */
 bool difference_by_others(const struct tree *tree, const struct node *node);

@@ -13,7 +13,7 @@ static char *in_stage(const struct node *node, char kind)
 {
 	g_autofree char *name = tree_stage_name(node, kind);
 
-	return old_path(OLD_STAGE, name);
+	return target_path(TARGET_STAGE, name);
 }
 
 bool displace_is_known(const struct node *node, const struct stat *st, bool moved)
@@ -53,7 +53,7 @@ int displace_conflict(struct tree *tree, struct node *node, GError **error)
 static int leave(struct tree *tree, struct node *node)
 {
 	node->left = LEFT_LATER;
-	tree_conflict(tree, node, OLD_IN_USE);
+	tree_conflict(tree, node, TARGET_IN_USE);
 	return -ECANCELED;
 }
 
@@ -84,8 +84,8 @@ static int take_out(struct tree *tree, struct node *node, struct node *over, con
 	if (over == node)
 		return 0;
 	if (st->st_nlink > 1)
-		return old_remove(tree->old, out, false);
-	ret = old_rename_new(tree->old, out, parked, false);
+		return target_remove(tree->target, out, false);
+	ret = target_rename_new(tree->target, out, parked, false);
 	if (!ret)
 		park(over, parked);
 	return ret;
@@ -99,14 +99,14 @@ static int put_back(struct tree *tree, const char *from, const char *to, const c
 	struct stat back, st;
 
 	for (unsigned i = 0; i < ROUNDS; i++, ours = back.st_ino) {
-		int ret = old_stat(tree->old, out, &back);
+		int ret = target_stat(tree->target, out, &back);
 		if (!ret)
-			ret = old_replace(tree->old, out, to, from);
+			ret = target_replace(tree->target, out, to, from);
 		if (!ret)
-			ret = old_stat(tree->old, from, &st);
+			ret = target_stat(tree->target, from, &st);
 		if (ret || st.st_ino == ours)
 			return ret == -ENOENT ? 0 : ret;
-		ret = old_rename_new(tree->old, from, out, false);
+		ret = target_rename_new(tree->target, from, out, false);
 		if (ret)
 			return ret;
 	}
@@ -120,16 +120,16 @@ int displace_replace(struct tree *tree, struct node *node, const char *from, con
 	const uint64_t ours = node->staged ? node->staged->st_ino : node->old.st_ino;
 	struct stat st;
 	over->begun = true;
-	int ret = old_replace(tree->old, from, to, out);
+	int ret = target_replace(tree->target, from, to, out);
 
 	if (ret == -EAGAIN)
 		return leave_over(tree, node, over);
 	if (!ret)
 		over->moved = true;
-	if (ret || (ret = old_stat(tree->old, out, &st)))
+	if (ret || (ret = target_stat(tree->target, out, &st)))
 		return ret == -ENOENT ? 0 : ret;
 	const bool known = displace_is_known(over, &st, true);
-	if (known && !old_is_open(tree->old, out))
+	if (known && !target_is_open(tree->target, out))
 		return take_out(tree, node, over, out, &st);
 	ret = put_back(tree, from, to, out, ours);
 	if (ret)
@@ -160,12 +160,12 @@ static void restore(struct tree *tree, struct node *node, const char *former, co
 	g_autofree char *to = tree_path(node), *fresh = in_stage(node, STAGE_NEW);
 	struct stat now;
 
-	if (to && !old_stat(tree->old, to, &now) && displace_is_known(node, &now, true) &&
-	    !old_replace(tree->old, former, to, fresh)) {
-		if (!old_stat(tree->old, fresh, &now) && displace_is_known(node, &now, true))
-			old_remove(tree->old, fresh, false);
+	if (to && !target_stat(tree->target, to, &now) && displace_is_known(node, &now, true) &&
+	    !target_replace(tree->target, former, to, fresh)) {
+		if (!target_stat(tree->target, fresh, &now) && displace_is_known(node, &now, true))
+			target_remove(tree->target, fresh, false);
 		else
-			old_rename_new(tree->old, fresh, former, false);
+			target_rename_new(tree->target, fresh, former, false);
 		node->carried.fileid = st->st_ino;
 	}
 	node->todo = 0;
@@ -178,18 +178,18 @@ void displace_former(struct tree *tree, struct node *node, GError **error)
 	struct stat st;
 	bool same;
 
-	if (!node->former || old_stat(tree->old, former, &st))
+	if (!node->former || target_stat(tree->target, former, &st))
 		return;
 	node->former = false;
-	if (is_former(tree, node, &st, &same) && same && !old_is_open(tree->old, former))
-		old_remove(tree->old, former, false);
+	if (is_former(tree, node, &st, &same) && same && !target_is_open(tree->target, former))
+		target_remove(tree->target, former, false);
 	else
 		restore(tree, node, former, &st, error);
 }
 
 int displace_aside(struct tree *tree, const char *name, const struct stat *st, char **aside)
 {
-	g_autofree char *from = old_path(OLD_STAGE, name);
+	g_autofree char *from = target_path(TARGET_STAGE, name);
 	struct node named = {0};
 	int ret = -EEXIST;
 
@@ -199,7 +199,7 @@ int displace_aside(struct tree *tree, const char *name, const struct stat *st, c
 	for (unsigned i = 0; i < 2 && ret == -EEXIST; i++) {
 		g_autofree char *to = in_stage(&named, STAGE_DROPPED);
 
-		ret = old_rename_new(tree->old, from, to, false);
+		ret = target_rename_new(tree->target, from, to, false);
 		if (!ret && aside)
 			*aside = g_path_get_basename(to);
 		/* that name is another's: by its number alone */
@@ -230,7 +230,7 @@ static bool take_aside(struct tree *tree, const char *name, const struct stat *s
 	if (!ret)
 		return displace_clean(tree, aside, st, error);
 	g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(-ret),
-		    "the old server's " OLD_STAGE
+		    "the old server's " TARGET_STAGE
 		    "/%s cannot be renamed: %s; it is somebody else's",
 		    name, g_strerror(-ret));
 	return true;
@@ -238,7 +238,7 @@ static bool take_aside(struct tree *tree, const char *name, const struct stat *s
 
 bool displace_clean(struct tree *tree, const char *name, const struct stat *st, GError **error)
 {
-	g_autofree char *path = old_path(OLD_STAGE, name);
+	g_autofree char *path = target_path(TARGET_STAGE, name);
 	struct migrate_binding handle;
 	bool same;
 
@@ -251,7 +251,7 @@ bool displace_clean(struct tree *tree, const char *name, const struct stat *st, 
 		if (!node->last_path)
 			node->last_path = g_strdup(path);
 		if (former && (st->st_nlink > 1 || (same && !node->here)))
-			old_remove(tree->old, path, false);
+			target_remove(tree->target, path, false);
 		else if (former)
 			displace_conflict(tree, node, error);
 		return true; /* or somebody else's: leftovers_tell() */
@@ -260,7 +260,7 @@ bool displace_clean(struct tree *tree, const char *name, const struct stat *st, 
 		return *name == STAGE_NEW && came_out(node, st) &&
 		       take_aside(tree, name, st, error);
 	if (same)
-		old_remove(tree->old, path, false);
+		target_remove(tree->target, path, false);
 	else
 		restore(tree, node, path, st, error);
 	return true;
@@ -279,46 +279,46 @@ int displace_drop(struct tree *tree, struct node *node, const char *path, GError
 	g_autofree char *out = in_stage(node, STAGE_DROPPED);
 	struct stat st;
 	node->begun = true;
-	int ret = old_rename_new(tree->old, path, out, false);
+	int ret = target_rename_new(tree->target, path, out, false);
 
 	if (!ret)
-		ret = old_stat(tree->old, out, &st);
+		ret = target_stat(tree->target, out, &st);
 	if (ret)
 		return ret == -EAGAIN ? leave(tree, node) : ret;
 	const bool dropped = is_dropped(node->old.st_ino, &st);
 	if (dropped) {
 		node->moved = true;
-		ret = old_remove(tree->old, out, false);
+		ret = target_remove(tree->target, out, false);
 		if (!ret)
 			return 0;
 	}
-	old_rename_new(tree->old, out, path, false);
+	target_rename_new(tree->target, out, path, false);
 	return dropped ? ret : displace_conflict(tree, node, error);
 }
 
-/* The object is at path, which is in OLD_STAGE where it is parked. */
+/* The object is at path, which is in TARGET_STAGE where it is parked. */
 static int remove_file(struct tree *tree, struct node *node, const char *path, GError **error)
 {
 	g_autofree char *out = in_stage(node, STAGE_PARKED);
 	const bool parked = !strcmp(path, out);
 	struct stat st;
 	bool known;
-	int ret = parked ? 0 : old_rename_new(tree->old, path, out, false);
+	int ret = parked ? 0 : target_rename_new(tree->target, path, out, false);
 
 	if (ret)
 		return ret == -EAGAIN ? leave(tree, node) : ret;
-	ret = old_stat(tree->old, out, &st);
+	ret = target_stat(tree->target, out, &st);
 	if (ret)
 		return ret;
 	known = displace_is_known(node, &st, true);
-	if (known && !old_is_open(tree->old, out)) {
+	if (known && !target_is_open(tree->target, out)) {
 		node->moved = true;
-		ret = old_remove(tree->old, out, false);
+		ret = target_remove(tree->target, out, false);
 		if (!ret)
 			return 0;
 	}
 	/* what somebody has open by SMB may go only then, and from there */
-	if (!parked && old_rename_new(tree->old, out, path, false) && !ret) {
+	if (!parked && target_rename_new(tree->target, out, path, false) && !ret) {
 		g_ptr_array_remove_index(node->at, 0);
 		park(node, out);
 	}
@@ -329,13 +329,13 @@ int displace_remove(struct tree *tree, struct node *node, GError **error)
 {
 	g_autofree char *path = tree_path(node);
 	struct stat st;
-	int ret = path ? old_stat(tree->old, path, &st) : -ENOENT;
+	int ret = path ? target_stat(tree->target, path, &st) : -ENOENT;
 
 	if (ret)
 		return ret;
 	if (!displace_is_known(node, &st, node->moved))
 		return displace_conflict(tree, node, error);
 	node->begun = true;
-	return S_ISDIR(st.st_mode) ? old_remove(tree->old, path, true)
+	return S_ISDIR(st.st_mode) ? target_remove(tree->target, path, true)
 				   : remove_file(tree, node, path, error);
 }

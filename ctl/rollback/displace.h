@@ -3,8 +3,8 @@
  * What leaves its place on the old server may have been changed there since it was planned, by
  * somebody who knows nothing of the way back.  So it is compared with what was planned, or with
  * what the last step left, right before the step; and what the step took away is looked at again in
- * OLD_STAGE, where nobody finds it by a path, before it is removed.  What differs is a conflict,
- * and goes back to its place, or stays in OLD_STAGE if that is taken by then.
+ * TARGET_STAGE, where nobody finds it by a path, before it is removed.  What differs is a conflict,
+ * and goes back to its place, or stays in TARGET_STAGE if that is taken by then.
  *
  * What is to be removed is parked there (STAGE_PARKED); a former version is STAGE_FORMER, a name
  * that goes STAGE_DROPPED.  Who is killed before it is removed leaves an object that the next run
@@ -23,8 +23,8 @@ bool displace_is_known(const struct node *node, const struct stat *st, bool move
 /* What the node is has been changed there: a conflict in later runs, too.  -ECANCELED. */
 int displace_conflict(struct tree *tree, struct node *node, GError **error);
 
-/* The node's new version, or its link, comes from a path in OLD_STAGE to one that is `over`'s, no
- * directory: the former version, which displace_former() is for, or what gives way. */
+/* The node's new version, or its link, comes from a path in TARGET_STAGE to one that is `over`'s,
+ * no directory: the former version, which displace_former() is for, or what gives way. */
 int displace_replace(struct tree *tree, struct node *node, const char *from, const char *to,
 		     struct node *over, GError **error);
 /* When the new version is durable. */
@@ -33,11 +33,11 @@ void displace_former(struct tree *tree, struct node *node, GError **error);
 int displace_drop(struct tree *tree, struct node *node, const char *path, GError **error);
 /* Removes the object from the first of its places. */
 int displace_remove(struct tree *tree, struct node *node, GError **error);
-/* What is under the name of a new version in OLD_STAGE, and is none: a STAGE_DROPPED from now on,
- * which stays until it is known to be what was to go.  *aside, or NULL: its name; g_free. */
+/* What is under the name of a new version in TARGET_STAGE, and is none: a STAGE_DROPPED from now
+ * on, which stays until it is known to be what was to go.  *aside, or NULL: its name; g_free. */
 int displace_aside(struct tree *tree, const char *name, const struct stat *st, char **aside);
-/* What an earlier run left under that name in OLD_STAGE: whether it was a former version, which is
- * gone then, or a conflict; or what came out of its place, or *error is set. */
+/* What an earlier run left under that name in TARGET_STAGE: whether it was a former version, which
+ * is gone then, or a conflict; or what came out of its place, or *error is set. */
 bool displace_clean(struct tree *tree, const char *name, const struct stat *st, GError **error);
 
 #endif

@@ -73,7 +73,7 @@ static int look_at(struct tree *tree, struct node *node, const char *path, bool 
 {
 	struct carried_object *carried = &node->carried;
 	struct stat st;
-	int ret = path ? old_stat(tree->old, path, &st) : -ENOENT;
+	int ret = path ? target_stat(tree->target, path, &st) : -ENOENT;
 
 	if (ret)
 		return ret == -ENOTDIR || ret == -ELOOP || ret == -EXDEV ? -ENOENT : ret;
@@ -110,8 +110,8 @@ static int is_hidden(struct tree *tree, const struct place *place)
 	return 0;
 }
 
-/* What was killed while it was replaced there has no name but the one in OLD_STAGE, and is to have
- * its name again. */
+/* What was killed while it was replaced there has no name but the one in TARGET_STAGE, and is to
+ * have its name again. */
 static void want_again(struct node *node, struct place *lost)
 {
 	if (lost->dir && !lost->dir->compared && node->here && !node->wanted->len &&
@@ -122,7 +122,7 @@ static void want_again(struct node *node, struct place *lost)
 static int look_in_stage(struct tree *tree, struct node *node, char kind)
 {
 	g_autofree char *name = tree_stage_name(node, kind);
-	g_autofree char *path = old_path(OLD_STAGE, name);
+	g_autofree char *path = target_path(TARGET_STAGE, name);
 	int ret = look_at(tree, node, path, false);
 
 	if (ret)
@@ -136,10 +136,10 @@ static int look_in_stage(struct tree *tree, struct node *node, char kind)
 static bool is_staged_still(struct tree *tree, const struct node *node)
 {
 	g_autofree char *name = tree_stage_name(node, STAGE_NEW);
-	g_autofree char *path = old_path(OLD_STAGE, name);
+	g_autofree char *path = target_path(TARGET_STAGE, name);
 	struct stat st;
 
-	return node->carried.staged && !old_stat(tree->old, path, &st) &&
+	return node->carried.staged && !target_stat(tree->target, path, &st) &&
 	       st.st_ino == node->carried.staged;
 }
 

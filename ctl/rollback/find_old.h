@@ -8,7 +8,7 @@
 /* Looks at it on the old server, where it is known to be or may be.  0, also where that cannot be
  * seen and the node is left; or -errno: nothing can be seen there. */
 int find_old(struct tree *tree, struct node *node);
-/* A name of it was found there; dir: NULL is OLD_STAGE, and it is the first of them then.  0 or
+/* A name of it was found there; dir: NULL is TARGET_STAGE, and it is the first of them then.  0 or
  * -errno. */
 int find_old_noted(struct tree *tree, struct node *node, struct node *dir, const char *name);
 

@@ -13,7 +13,7 @@ static bool failed_leftover(int ret, GError **error)
 	if (!ret || ret == -ENOENT)
 		return false;
 	g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(-ret),
-		    "the old server's directory " OLD_STAGE
+		    "the old server's directory " TARGET_STAGE
 		    " cannot be read: %s; what an earlier run left there is needed",
 		    g_strerror(-ret));
 	return true;
@@ -21,11 +21,11 @@ static bool failed_leftover(int ret, GError **error)
 
 /* FALSE: fn returned that for one, or it cannot be read. */
 static bool each(struct tree *tree,
-		 bool (*fn)(struct tree *tree, const struct old_name *name, GError **error),
+		 bool (*fn)(struct tree *tree, const struct target_name *name, GError **error),
 		 GError **error)
 {
 	int ret;
-	g_autoptr(GHashTable) names = old_list(tree->old, OLD_STAGE, &ret);
+	g_autoptr(GHashTable) names = target_list(tree->target, TARGET_STAGE, &ret);
 	GHashTableIter iter;
 	gpointer value;
 
@@ -40,7 +40,7 @@ static bool each(struct tree *tree,
 
 /* ---- put aside ------------------------------------------------------------------------------- */
 
-static bool find_leftover(struct tree *tree, const struct old_name *name, GError **error)
+static bool find_leftover(struct tree *tree, const struct target_name *name, GError **error)
 {
 	struct migrate_binding handle;
 
@@ -85,13 +85,13 @@ static bool forget_leftover(struct tree *tree, const char *name, const struct st
 	       carried_commit(tree->carried, error);
 }
 
-static bool clean(struct tree *tree, const struct old_name *entry, GError **error)
+static bool clean(struct tree *tree, const struct target_name *entry, GError **error)
 {
 	const char *name = entry->name;
-	g_autofree char *path = old_path(OLD_STAGE, name);
+	g_autofree char *path = target_path(TARGET_STAGE, name);
 	struct migrate_binding handle;
 	struct stat st;
-	int ret = old_stat(tree->old, path, &st);
+	int ret = target_stat(tree->target, path, &st);
 
 	if (ret || !tree_stage_parse(name, &handle)) /* it is somebody else's */
 		return !failed_leftover(ret, error);
@@ -101,7 +101,7 @@ static bool clean(struct tree *tree, const struct old_name *entry, GError **erro
 		return true;
 	if (!forget_leftover(tree, name, &st, error))
 		return false;
-	old_remove(tree->old, path, S_ISDIR(st.st_mode));
+	target_remove(tree->target, path, S_ISDIR(st.st_mode));
 	return true;
 }
 
@@ -112,7 +112,7 @@ bool leftovers_clean(struct tree *tree, GError **error)
 
 /* ---- at the end ------------------------------------------------------------------------------ */
 
-static bool tell(struct tree *tree, const struct old_name *name, GError **error)
+static bool tell(struct tree *tree, const struct target_name *name, GError **error)
 {
 	/* a node of its own: the object's may have a line already */
 	struct node *left = tree_node_there(tree, NULL, name->name, name->fileid);
@@ -124,7 +124,7 @@ static bool tell(struct tree *tree, const struct old_name *name, GError **error)
 	}
 	const struct node *node = tree_node(tree, &handle);
 	const char *told = tree_told(tree, node);
-	if (told && strstr(told, OLD_IN_USE)) /* its line says enough */
+	if (told && strstr(told, TARGET_IN_USE)) /* its line says enough */
 		return true;
 	g_autofree char *path = tree_shown_path(node);
 	g_autofree char *shown = text_line(path);

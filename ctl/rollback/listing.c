@@ -319,7 +319,7 @@ static void take_parted(struct tree *tree, const char *reported)
 	struct stat st;
 
 	if (strncmp(reported, tree->config->root, len) || reported[len] != '/' ||
-	    old_stat(tree->old, reported + len + 1, &st))
+	    target_stat(tree->target, reported + len + 1, &st))
 		return;
 	fileid = st.st_ino;
 	g_hash_table_add(tree->parted, g_memdup2(&fileid, sizeof(fileid)));
@@ -368,7 +368,7 @@ static bool may_go(struct tree *tree, const struct node *dir, const struct node 
 	return replaced || node->was_carried || !listing_given_up(tree, node);
 }
 
-static int take_unknown(struct tree *tree, struct node *dir, const struct old_name *name)
+static int take_unknown(struct tree *tree, struct node *dir, const struct target_name *name)
 {
 	struct migrate_binding handle;
 	bool replaced = g_hash_table_contains(dir->names, name->name);
@@ -412,7 +412,7 @@ static int take_unknown(struct tree *tree, struct node *dir, const struct old_na
 	if (ret || !node->there)
 		return ret == -ENOENT ? 0 : ret;
 	/* over SMB no ctime tells that somebody renamed it there since the switch */
-	bool doubtful = old_has_descriptors(tree->old) && !replaced && !carried;
+	bool doubtful = target_has_descriptors(tree->target) && !replaced && !carried;
 	/* its only one, or one of what no client changed since: somebody gave it that name there */
 	doubtful |= whose != node && whose->here && !whose->there && !S_ISDIR(node->old.st_mode) &&
 		    (node->old.st_nlink == 1 || !whose->active);
@@ -458,7 +458,8 @@ static bool is_strayed(struct tree *tree, const struct node *node, const struct 
 }
 
 /* By the first plan. */
-static bool is_seen_to(const struct tree *tree, const struct node *dir, const struct old_name *name)
+static bool is_seen_to(const struct tree *tree, const struct node *dir,
+		       const struct target_name *name)
 {
 	return dir->scope == SCOPE_PASSIVE && (!g_hash_table_contains(dir->names, name->name) ||
 					       rows_fate(tree, name->fileid) & FATE_LEAVES);
@@ -474,12 +475,12 @@ static int compare_listing(struct tree *tree, struct node *dir)
 	if (!dir->names)
 		dir->names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
 	dir->compared = true;
-	dir->listed = path ? old_list(tree->old, path, &ret) : NULL;
+	dir->listed = path ? target_list(tree->target, path, &ret) : NULL;
 	if (!dir->listed)
 		return path ? ret : 0;
 	g_hash_table_iter_init(&iter, dir->listed);
 	while (g_hash_table_iter_next(&iter, NULL, &value)) {
-		const struct old_name *name = value;
+		const struct target_name *name = value;
 		struct node *node = g_hash_table_lookup(tree->fileids, &name->fileid);
 		gpointer here;
 

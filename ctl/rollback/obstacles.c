@@ -8,7 +8,7 @@
 static struct node *occupant(const struct tree *tree, const struct node *node,
 			     const struct place *place, const char **at)
 {
-	const struct old_name *name =
+	const struct target_name *name =
 		place->dir->listed ? g_hash_table_lookup(place->dir->listed, place->name) : NULL;
 	struct node *there = name ? g_hash_table_lookup(tree->fileids, &name->fileid) : NULL;
 

@@ -35,7 +35,8 @@ struct parallel *parallel_begin(struct carry *carry, gpointer *nodes, guint coun
 	several->makings = g_new0(struct making, count);
 	for (guint i = 0; i < count; i++)
 		several->makings[i].node = nodes[i];
-	for (guint i = 0; i < THREADS && count >= FEW && old_takes_several(carry->tree->old); i++)
+	for (guint i = 0; i < THREADS && count >= FEW && target_takes_several(carry->tree->target);
+	     i++)
 		several->threads[i] = g_thread_try_new("make", work, several, NULL);
 	return several;
 }
@@ -66,7 +67,7 @@ struct syncing {
 static gpointer sync_both(gpointer arg)
 {
 	const struct tree *tree = arg;
-	int ret = old_sync(tree->old);
+	int ret = target_sync(tree->target);
 
 	return GINT_TO_POINTER(ret ? ret : tree_sync(tree));
 }
@@ -76,7 +77,7 @@ struct syncing *syncing_begin(const struct tree *tree)
 	struct syncing *syncing = g_new0(struct syncing, 1);
 
 	syncing->tree = tree;
-	if (old_takes_several(tree->old))
+	if (target_takes_several(tree->target))
 		syncing->thread =
 			g_thread_try_new("sync", sync_both, (gpointer)syncing->tree, NULL);
 	return syncing;

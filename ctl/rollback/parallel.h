@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Making objects anew in OLD_STAGE (steps_make()), several at a time where the old server's tree
+ * Making objects anew in TARGET_STAGE (steps_make()), several at a time where the old server's tree
  * can be written by several threads.  Names are given by the one thread that carries, which may do
  * so meanwhile for others: these threads take nothing of a node that it changes.
  */
@@ -18,7 +18,7 @@ void parallel_end(struct parallel *several, GPtrArray *made);
 
 struct syncing;
 
-/* old_sync() and tree_sync(), meanwhile where several threads may; else at its end. */
+/* target_sync() and tree_sync(), meanwhile where several threads may; else at its end. */
 struct syncing *syncing_begin(const struct tree *tree);
 int syncing_end(struct syncing *syncing);
 

@@ -124,7 +124,7 @@ static bool look(struct tree *tree, bool *found, GError **error)
 {
 	g_autoptr(GPtrArray) nodes = g_ptr_array_copy(tree->active, NULL, NULL);
 
-	g_ptr_array_sort(nodes, by_directory); /* old_mount.c keeps some open */
+	g_ptr_array_sort(nodes, by_directory); /* target_mount.c keeps some open */
 	for (guint i = 0; i < nodes->len; i++) {
 		struct node *node = nodes->pdata[i];
 		int ret = node->there ? 0 : find_old(tree, node);
@@ -188,7 +188,7 @@ static bool holds_more(const struct tree *tree, const struct node *node)
 	attrs.base = &base;
 	if (!more && base.old)
 		more = !(base.told & TOLD_KNOWN) || attrs.left.what;
-	more = more || old_holds_more(tree->old, path, &attrs);
+	more = more || target_holds_more(tree->target, path, &attrs);
 	attrs_clear(&attrs);
 	if (fd >= 0)
 		close(fd);
@@ -233,7 +233,9 @@ static void forget_hidden(const struct tree *tree, struct node *node)
 	for (guint i = node->at->len; i > 0; i--) {
 		g_autofree char *path = tree_place_path(node, node->at->pdata[i - 1]);
 		struct stat st;
-		int ret = !path ? -ENOENT : node->looked ? -EAGAIN : old_stat(tree->old, path, &st);
+		int ret = !path		 ? -ENOENT
+			  : node->looked ? -EAGAIN
+					 : target_stat(tree->target, path, &st);
 
 		if (ret == -ENOENT || (!ret && st.st_ino != node->old.st_ino))
 			g_ptr_array_remove_index(node->at, i - 1);
@@ -248,7 +250,7 @@ static void decide_words(struct tree *tree, struct node *node)
 
 	if (!node->wanted->len || !(node->todo & (TODO_MAKE | TODO_NAMES)))
 		return;
-	if (old_is_stage(tree->old, path)) {
+	if (target_is_stage(tree->target, path)) {
 		node->left = LEFT_LATER;
 		node->todo = 0;
 		if (!strchr(path, '/'))
@@ -257,7 +259,7 @@ static void decide_words(struct tree *tree, struct node *node)
 				      "server: rename it here");
 		return;
 	}
-	why = old_objection(tree->old, path, node->there ? S_IFREG : node->st.st_mode);
+	why = target_objection(tree->target, path, node->there ? S_IFREG : node->st.st_mode);
 	if (!why)
 		return;
 	tree_loss(tree, node, why);

@@ -35,7 +35,7 @@ struct plan {
  *   alone_leave_unknown  nothing else            left
  *   unfilled_know         .migrate/links          fileid, belongs, made
  *   look                 places there            looked, there, old, at, last_path, last_dir, left
- *   leftovers_find           OLD_STAGE               there, old, at: what a killed run has put
+ *   leftovers_find           TARGET_STAGE               there, old, at: what a killed run has put
  * aside listing_there        directories there       compared, listed, at, wanted, strayed, left,
  * why; with `look`, till all is found unfilled_find         all of the tree there   there, at,
  * belongs, left; flags in_flight_leave         rows since rows_load    left, unsettled; what stays

@@ -253,7 +253,8 @@ static bool load_all(struct rows *rows, GError **error)
 			tree_activate(tree, node);
 		node->scope = SCOPE_LOADED;
 	}
-	/* who is killed between what he does to OLD_STAGE and the root's times leaves wrong ones */
+	/* who is killed between what he does to TARGET_STAGE and the root's times leaves wrong ones
+	 */
 	if (!tree->root->active) {
 		tree->root->flags &= ~(unsigned)JOURNAL_META; /* that was dealt with */
 		tree_activate(tree, tree->root);
@@ -309,10 +310,10 @@ static bool read_handle(FILE *handles, struct migrate_binding *handle)
 static bool is_missed(struct tree *tree, const struct journal_row *row)
 {
 	g_autofree char *dir = tree_path(tree_node(tree, &row->parent));
-	g_autofree char *path = dir ? old_path(dir, row->name) : NULL;
+	g_autofree char *path = dir ? target_path(dir, row->name) : NULL;
 	struct carried_object carried;
 	struct stat st;
-	bool missed = !path || old_stat(tree->old, path, &st);
+	bool missed = !path || target_stat(tree->target, path, &st);
 
 	if (carried_get(tree->carried, &row->handle, &carried)) {
 		missed = missed || (carried.fileid && carried.fileid != st.st_ino);
@@ -510,7 +511,7 @@ bool rows_end(struct tree *tree, GError **error)
 {
 	GHashTableIter iter;
 	gpointer handle, value;
-	GHashTable *unsynced = old_unsynced(tree->old);
+	GHashTable *unsynced = target_unsynced(tree->target);
 	bool good = true;
 
 	if (!tree->window || tree->deferred.left || (unsynced && g_hash_table_size(unsynced)))

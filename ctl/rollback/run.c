@@ -92,8 +92,8 @@ bool rollback_windows(struct tree *tree, struct plan *plan, const bool *stop,
 	return good && (!done || *stop || rows_end(tree, error));
 }
 
-/* The ctime of the old server's root, which OLD_STAGE moves, as it was left; and whether a run has
- * begun since, and did not end. */
+/* The ctime of the old server's root, which TARGET_STAGE moves, as it was left; and whether a run
+ * has begun since, and did not end. */
 static char *root_file(const struct volume_config *config)
 {
 	g_autofree char *dir = rollback_directory(config);
@@ -124,12 +124,12 @@ static void get_root(const struct volume_config *config, int64_t id, int64_t *ct
 	*killed = text && of == id && g_str_has_suffix(text, RUNNING);
 }
 
-/* As it is with OLD_STAGE in it; -1: somebody else has changed it. */
+/* As it is with TARGET_STAGE in it; -1: somebody else has changed it. */
 static int64_t begun_root(const struct tree *tree)
 {
 	struct stat st;
 
-	return difference_root_is_as_left(tree) && !old_stat(tree->old, "", &st)
+	return difference_root_is_as_left(tree) && !target_stat(tree->target, "", &st)
 		       ? migrate_ns(st.st_ctim)
 		       : -1;
 }
@@ -141,8 +141,8 @@ static void note_root(const struct volume_config *config, int64_t id, const stru
 	const bool changed = tree->root_ctime < 0 && !tree->root_given;
 	struct stat st;
 
-	if ((same || tree->root_ctime == old_root_ctime(tree->old)) &&
-	    !old_stat(tree->old, "", &st))
+	if ((same || tree->root_ctime == target_root_ctime(tree->target)) &&
+	    !target_stat(tree->target, "", &st))
 		put_root(config, id, changed ? -1 : migrate_ns(st.st_ctim), "\n");
 }
 
@@ -166,8 +166,8 @@ static bool run_tree(struct tree *tree, int64_t id, const struct rollback_option
 }
 
 static bool run_old(const struct volume_config *config, const struct rollback_options *options,
-		    struct journal_reader *journal, struct journal_state *state, struct old *old,
-		    struct rollback_result *result, GError **error)
+		    struct journal_reader *journal, struct journal_state *state,
+		    struct target *target, struct rollback_result *result, GError **error)
 {
 	g_autofree char *dir = rollback_directory(config);
 	struct carried *carried = carried_open(dir, state->id, !options->plan, error);
@@ -180,11 +180,11 @@ static bool run_old(const struct volume_config *config, const struct rollback_op
 
 	/* what sends no notification counts at the latest now */
 	if (carried && (!look || settle(journal, true, state, error)) &&
-	    old_begin(old, &skew, error)) {
+	    target_begin(target, &skew, error)) {
 		/* by our clock as it goes now: a change of another's that looks later than it was
 		 * is a conflict at worst */
-		tree = tree_open(config, journal, carried, old, state->since - state->back + skew,
-				 error);
+		tree = tree_open(config, journal, carried, target,
+				 state->since - state->back + skew, error);
 		if (tree) {
 			tree->settle = settle_again;
 			tree->stop = options->stop;
@@ -199,7 +199,7 @@ static bool run_old(const struct volume_config *config, const struct rollback_op
 		      carried_scanned(carried, first, error));
 		if (ok && state->unread)
 			add_unread(result->conflicts, state);
-		old_end(old);
+		target_end(target);
 		if (tree)
 			note_root(config, state->id, tree, same);
 		if (ok && !options->plan && !tree_stops(tree, NULL))
@@ -250,13 +250,13 @@ bool rollback_run(const struct volume_config *config, const struct rollback_opti
 	struct journal_reader *journal = journal_open(config->journal, error);
 	if (journal)
 		journal_set_stop(journal, options->stop);
-	struct old *old =
+	struct target *target =
 		journal && settle(journal, options->scan, &state, error)
-			? is_smb(to) ? old_open_smb(to, config, error) : old_open(to, error)
+			? is_smb(to) ? target_open_smb(to, config, error) : target_open(to, error)
 			: NULL;
-	ok = old && run_old(config, options, journal, &state, old, result, error);
+	ok = target && run_old(config, options, journal, &state, target, result, error);
 	result->seen = ok ? state.seen : 0;
-	old_close(old);
+	target_close(target);
 	if (journal)
 		journal_close(journal);
 	return ok;

@@ -180,8 +180,8 @@ static bool is_of_windows(const char *name)
 	return !strcmp(name, XATTR_DOSATTRIB) || g_str_has_prefix(name, XATTR_STREAM_PREFIX);
 }
 
-/* Servers make up the root's time of creation of its other times, which OLD_STAGE moves: it is as
- * it is here. */
+/* Servers make up the root's time of creation of its other times, which TARGET_STAGE moves: it is
+ * as it is here. */
 static void take_creation(struct source_windows *root, GHashTable *xattrs)
 {
 	GBytes *value = g_hash_table_lookup(xattrs, XATTR_DOSATTRIB);

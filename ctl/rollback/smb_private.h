@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Whose OLD_STAGE is on an SMB server: whoever may list or read the share finds objects there by
+/* Whose TARGET_STAGE is on an SMB server: whoever may list or read the share finds objects there by
  * their path, so each of them is closed from its first moment, by what it inherits. */
 #ifndef CTL_ROLLBACK_SMB_PRIVATE_H
 #define CTL_ROLLBACK_SMB_PRIVATE_H

@@ -21,13 +21,13 @@ static bool failed(struct carry *carry, struct node *node, const char *what, int
 {
 	const bool in_use = ret == -EBUSY || ret == -EAGAIN;
 	g_autofree char *text =
-		g_strdup_printf("%s: %s", what, in_use ? OLD_IN_USE : g_strerror(-ret));
+		g_strdup_printf("%s: %s", what, in_use ? TARGET_IN_USE : g_strerror(-ret));
 
 	if (ret == -ECANCELED)
 		return false;
 	if ((ret == -ENOSPC || ret == -EDQUOT || ret == -EROFS || ret == -EIO || ret == -ESTALE ||
 	     ret == -ENOTCONN) &&
-	    old_try(carry->tree->old, ret)) {
+	    target_try(carry->tree->target, ret)) {
 		g_autofree char *path = tree_shown_path(node);
 
 		if (!*carry->error)
@@ -98,7 +98,7 @@ bool steps_fetch(struct carry *carry, struct node *node)
  * as clients write to that, and by its mtime: -EAGAIN if either would move before the stub is
  * whole.
  */
-static int give(const struct carry *carry, struct making *making, struct old_file *to, bool data)
+static int give(const struct carry *carry, struct making *making, struct target_file *to, bool data)
 {
 	const struct node *node = making->node;
 	const bool regular = S_ISREG(node->st.st_mode);
@@ -125,14 +125,15 @@ static int give(const struct carry *carry, struct making *making, struct old_fil
 				  migrate_ns(attrs.st.st_mtim) != migrate_ns(node->old.st_mtim));
 	making->size = attrs.st.st_size;
 	if (!ret)
-		ret = old_file_give(to, &attrs, carry->tree->config, lose_step, making);
+		ret = target_file_give(to, &attrs, carry->tree->config, lose_step, making);
 	attrs_clear(&attrs);
 	if (from >= 0)
 		close(from);
 	return ret;
 }
 
-/* ---- OLD_STAGE ------------------------------------------------------------------------------- */
+/* ---- TARGET_STAGE -------------------------------------------------------------------------------
+ */
 
 /* Before a step moves its ctime: what somebody else has given it is nobody's to take away, and its
  * number may be another's when it is gone.  -ECANCELED: it is not to be moved. */
@@ -140,7 +141,7 @@ static int check_moving(struct carry *carry, struct node *node, const char *path
 {
 	const unsigned changes = node->todo & (TODO_DATA | TODO_META | TODO_REMOVE);
 	struct stat st;
-	int ret = node->moved ? 0 : old_stat(carry->tree->old, path, &st);
+	int ret = node->moved ? 0 : target_stat(carry->tree->target, path, &st);
 
 	if ((ret && ret != -ENOENT) || node->moved || (!ret && displace_is_known(node, &st, false)))
 		return ret;
@@ -155,17 +156,17 @@ static int check_moving(struct carry *carry, struct node *node, const char *path
 }
 
 /* Before a step moves a directory's ctime, that tells of rights which somebody gave it meanwhile.
- * dir: NULL is OLD_STAGE. */
+ * dir: NULL is TARGET_STAGE. */
 static void enter(struct carry *carry, struct node *dir)
 {
 	const bool first = dir && dir->there && !dir->entered && !dir->moved &&
-			   !old_has_descriptors(carry->tree->old);
+			   !target_has_descriptors(carry->tree->target);
 	g_autofree char *path = first ? tree_path(dir) : NULL;
 	struct stat st;
 
 	if (dir)
 		dir->entered = true;
-	if (!path || old_stat(carry->tree->old, path, &st) ||
+	if (!path || target_stat(carry->tree->target, path, &st) ||
 	    migrate_ns(st.st_ctim) == migrate_ns(dir->old.st_ctim))
 		return;
 	dir->their_rights = true;
@@ -177,18 +178,18 @@ static void enter(struct carry *carry, struct node *dir)
 static int check_parked(struct carry *carry, struct node *node, const char *from, const char *to)
 {
 	struct stat st;
-	int ret = old_stat(carry->tree->old, to, &st);
+	int ret = target_stat(carry->tree->target, to, &st);
 
 	if (ret || st.st_ino == node->old.st_ino)
 		return ret;
-	old_rename_new(carry->tree->old, to, from, S_ISDIR(st.st_mode));
+	target_rename_new(carry->tree->target, to, from, S_ISDIR(st.st_mode));
 	return displace_conflict(carry->tree, node, carry->error);
 }
 
 bool steps_park(struct carry *carry, struct node *node)
 {
 	g_autofree char *from = tree_path(node), *name = tree_stage_name(node, STAGE_PARKED);
-	g_autofree char *to = old_path(OLD_STAGE, name);
+	g_autofree char *to = target_path(TARGET_STAGE, name);
 	struct place *place = node->at->len ? node->at->pdata[0] : NULL;
 	int ret = from ? check_moving(carry, node, from) : -ENOENT;
 
@@ -197,7 +198,7 @@ bool steps_park(struct carry *carry, struct node *node)
 	enter(carry, place ? place->dir : NULL);
 	node->begun |= !ret;
 	if (!ret && strcmp(from, to) != 0)
-		ret = old_rename_new(carry->tree->old, from, to, S_ISDIR(node->old.st_mode));
+		ret = target_rename_new(carry->tree->target, from, to, S_ISDIR(node->old.st_mode));
 	if (!ret)
 		ret = check_parked(carry, node, from, to);
 	if (ret)
@@ -226,7 +227,7 @@ static void restore_parked(struct carry *carry, struct node *node)
 	g_autofree char *to = tree_place_path(node->last_dir, &place);
 
 	if (!from || !to || strcmp(to, node->last_path) != 0 ||
-	    old_rename_new(carry->tree->old, from, to, S_ISDIR(node->old.st_mode)))
+	    target_rename_new(carry->tree->target, from, to, S_ISDIR(node->old.st_mode)))
 		return;
 	place_add(node->at, node->last_dir, name);
 	g_ptr_array_remove_index(node->at, 0);
@@ -234,45 +235,45 @@ static void restore_parked(struct carry *carry, struct node *node)
 
 /* *file: of a regular one, to be written. */
 static int make_step(const struct carry *carry, const struct node *node, const char *path,
-		     struct old_file **file)
+		     struct target_file **file)
 {
-	struct old *old = carry->tree->old;
+	struct target *target = carry->tree->target;
 	struct attrs attrs;
 	int fd, ret;
 
 	switch (node->st.st_mode & S_IFMT) {
 	case S_IFDIR:
-		return old_mkdir(old, path);
+		return target_mkdir(target, path);
 	case S_IFREG:
-		return old_create(old, path, file);
+		return target_create(target, path, file);
 	case S_IFLNK:
 		fd = tree_open_node(carry->tree, node, O_PATH);
 		if (fd < 0)
 			return fd;
 		ret = attrs_read(fd, &attrs);
 		if (!ret)
-			ret = old_symlink(old, attrs.target, path);
+			ret = target_symlink(target, attrs.target, path);
 		attrs_clear(&attrs);
 		close(fd);
 		return ret;
 	default:
-		return old_mknod(old, path, node->st.st_mode, node->st.st_rdev);
+		return target_mknod(target, path, node->st.st_mode, node->st.st_rdev);
 	}
 }
 
 /* file: the open one, which is closed; NULL: it is not open yet. */
 static int fill_step(const struct carry *carry, struct making *making, const char *path,
-		     struct old_file *file)
+		     struct target_file *file)
 {
-	struct old *old = carry->tree->old;
-	int ret = file ? 0 : old_file_open(old, path, false, &file);
+	struct target *target = carry->tree->target;
+	int ret = file ? 0 : target_file_open(target, path, false, &file);
 
 	if (!ret) {
 		ret = give(carry, making, file, true);
-		old_file_close(file);
+		target_file_close(file);
 	}
 	if (!ret)
-		ret = old_stat(old, path, &making->there);
+		ret = target_stat(target, path, &making->there);
 	return ret;
 }
 
@@ -281,14 +282,14 @@ void steps_make(const struct carry *carry, struct making *making)
 	const struct node *node = making->node;
 	const bool directory = S_ISDIR(node->st.st_mode);
 	g_autofree char *name = tree_stage_name(node, STAGE_NEW);
-	g_autofree char *path = old_path(OLD_STAGE, name);
+	g_autofree char *path = target_path(TARGET_STAGE, name);
 
-	struct old_file *file = NULL;
+	struct target_file *file = NULL;
 
 	making->new_one = true;
 	making->ret = *carry->stop ? -ECANCELED : make_step(carry, node, path, &file);
 	if (making->ret == -EEXIST) {
-		old_remove(carry->tree->old, path, directory);
+		target_remove(carry->tree->target, path, directory);
 		making->ret = make_step(carry, node, path, &file);
 	}
 	if (making->ret == -ECANCELED)
@@ -296,7 +297,7 @@ void steps_make(const struct carry *carry, struct making *making)
 	if (!making->ret)
 		making->ret = fill_step(carry, making, path, file);
 	if (making->ret)
-		old_remove(carry->tree->old, path, directory);
+		target_remove(carry->tree->target, path, directory);
 }
 
 bool steps_made(struct carry *carry, struct node *node, struct making *making)
@@ -345,11 +346,12 @@ static bool gives_way(const struct node *node, const struct place *place)
 static int check_place(struct carry *carry, struct node *node, const struct place *place,
 		       const char *path, struct node **over, uint64_t *there)
 {
-	const struct old_name *name = place->dir && place->dir->listed
-					      ? g_hash_table_lookup(place->dir->listed, place->name)
-					      : NULL;
+	const struct target_name *name =
+		place->dir && place->dir->listed
+			? g_hash_table_lookup(place->dir->listed, place->name)
+			: NULL;
 	struct stat st;
-	int ret = old_stat(carry->tree->old, path, &st);
+	int ret = target_stat(carry->tree->target, path, &st);
 
 	*over = NULL;
 	*there = ret ? 0 : st.st_ino;
@@ -385,13 +387,13 @@ static void forget_place(struct node *node, const struct place *place)
 static int take_place(struct carry *carry, struct node *node, const char *from, bool directory,
 		      const struct place *place, const char *to, struct node *over)
 {
-	struct old *old = carry->tree->old;
+	struct target *target = carry->tree->target;
 
 	if (!over)
-		return old_rename_new(old, from, to, directory);
-	/* an empty one, or in OLD_STAGE */
+		return target_rename_new(target, from, to, directory);
+	/* an empty one, or in TARGET_STAGE */
 	if (directory || !place->dir)
-		return old_rename(old, from, to, directory);
+		return target_rename(target, from, to, directory);
 	return displace_replace(carry->tree, node, from, to, over, carry->error);
 }
 
@@ -415,7 +417,7 @@ static int rename_to(struct carry *carry, struct node *node, const char *from, b
 	}
 	/* to rename one link over another of the same object does nothing */
 	if (!ret)
-		ret = fileid == there ? old_remove(carry->tree->old, from, false)
+		ret = fileid == there ? target_remove(carry->tree->target, from, false)
 				      : take_place(carry, node, from, directory, place, to,
 						   there ? over : NULL);
 	if (ret)
@@ -432,13 +434,13 @@ static int rename_to(struct carry *carry, struct node *node, const char *from, b
  * place, and could not go back. */
 static bool remove_new(struct carry *carry, const char *name, bool directory, uint64_t ours)
 {
-	g_autofree char *path = old_path(OLD_STAGE, name);
+	g_autofree char *path = target_path(TARGET_STAGE, name);
 	struct stat st;
 
-	if (old_stat(carry->tree->old, path, &st))
+	if (target_stat(carry->tree->target, path, &st))
 		return false;
 	if (st.st_ino == ours)
-		old_remove(carry->tree->old, path, directory);
+		target_remove(carry->tree->target, path, directory);
 	else
 		displace_aside(carry->tree, name, &st, NULL);
 	return st.st_ino == ours;
@@ -448,7 +450,7 @@ static bool remove_new(struct carry *carry, const char *name, bool directory, ui
 static int publish(struct carry *carry, struct node *node)
 {
 	g_autofree char *name = tree_stage_name(node, STAGE_NEW);
-	g_autofree char *from = old_path(OLD_STAGE, name);
+	g_autofree char *from = target_path(TARGET_STAGE, name);
 	const GPtrArray *places = node->there ? node->at : node->wanted;
 	int ret = places->len ? rename_to(carry, node, from, S_ISDIR(node->st.st_mode),
 					  node->carried.staged, places->pdata[0])
@@ -492,14 +494,14 @@ static int unpark(struct carry *carry, struct node *node)
 static int link_to(struct carry *carry, struct node *node, const struct place *place)
 {
 	g_autofree char *from = tree_path(node), *name = tree_stage_name(node, STAGE_NEW);
-	g_autofree char *path = old_path(OLD_STAGE, name);
+	g_autofree char *path = target_path(TARGET_STAGE, name);
 	int ret = from ? check_moving(carry, node, from) : -ENOENT;
 
 	node->begun |= !ret;
 	if (!ret)
-		ret = old_link(carry->tree->old, from, path);
+		ret = target_link(carry->tree->target, from, path);
 	if (ret == -EEXIST && remove_new(carry, name, false, node->old.st_ino))
-		ret = old_link(carry->tree->old, from, path);
+		ret = target_link(carry->tree->target, from, path);
 	if (!ret) {
 		node->moved = true; /* its ctime */
 		ret = rename_to(carry, node, path, false, node->old.st_ino, place);
@@ -537,7 +539,7 @@ static int drop_names(struct carry *carry, struct node *node)
 		if (ret)
 			break;
 		enter(carry, place->dir);
-		ret = path ? old_stat(carry->tree->old, path, &st) : -ENOENT;
+		ret = path ? target_stat(carry->tree->target, path, &st) : -ENOENT;
 		if (!ret && names_it(node, &st))
 			ret = displace_drop(carry->tree, node, path, carry->error);
 		if (!ret || ret == -ENOENT)
@@ -578,13 +580,13 @@ bool steps_place(struct carry *carry, struct node *node)
 
 /* ---- the rest -------------------------------------------------------------------------------- */
 
-static int check_open(struct carry *carry, struct node *node, struct old_file *file)
+static int check_open(struct carry *carry, struct node *node, struct target_file *file)
 {
 	struct stat st;
-	int ret = old_file_stat(file, &st);
+	int ret = target_file_stat(file, &st);
 
 	if (ret || (displace_is_known(node, &st, node->moved) &&
-		    (!S_ISDIR(st.st_mode) || old_has_descriptors(carry->tree->old) ||
+		    (!S_ISDIR(st.st_mode) || target_has_descriptors(carry->tree->target) ||
 		     migrate_ns(st.st_ctim) == migrate_ns(node->old.st_ctim))))
 		return ret;
 	return displace_conflict(carry->tree, node, carry->error);
@@ -592,12 +594,12 @@ static int check_open(struct carry *carry, struct node *node, struct old_file *f
 
 /* What it is like from now on: what others do to it later shows.  What they did meanwhile does, if
  * its size is not the one that it was given. */
-static int take_given(struct carry *carry, struct node *node, struct old_file *file, bool data,
+static int take_given(struct carry *carry, struct node *node, struct target_file *file, bool data,
 		      off_t given)
 {
 	const off_t size = data ? given : node->old.st_size;
 	struct stat st;
-	int ret = old_file_stat(file, &st);
+	int ret = target_file_stat(file, &st);
 
 	if (ret && ret != -EBUSY)
 		return ret;
@@ -615,7 +617,8 @@ static int read_acls(struct carry *carry, const char *path, GBytes *acls[2])
 	int ret = path ? 0 : -ENOENT;
 
 	for (unsigned i = 0; i < 2; i++)
-		acls[i] = ret ? NULL : old_read_xattr(carry->tree->old, path, attrs_acls[i], &ret);
+		acls[i] = ret ? NULL
+			      : target_read_xattr(carry->tree->target, path, attrs_acls[i], &ret);
 	return ret;
 }
 
@@ -691,8 +694,8 @@ bool steps_give(struct carry *carry, struct node *node)
 	const bool data = (node->todo & TODO_DATA) && S_ISREG(node->st.st_mode);
 	g_autofree char *path = tree_path(node);
 	struct making making = {.node = node};
-	struct old_file *file;
-	int ret = path ? old_file_open(carry->tree->old, path, data, &file) : -ENOENT;
+	struct target_file *file;
+	int ret = path ? target_file_open(carry->tree->target, path, data, &file) : -ENOENT;
 	const bool in_use = ret == -EAGAIN;
 
 	if (ret == -ENOENT && !node->moved)
@@ -706,13 +709,13 @@ bool steps_give(struct carry *carry, struct node *node)
 		if (ret == -EAGAIN && S_ISREG(node->st.st_mode) && !data &&
 		    steps_fetch(carry, node))
 			ret = give(carry, &making, file, data);
-		if (ret == -OLD_CHANGED)
+		if (ret == -TARGET_CHANGED)
 			ret = displace_conflict(carry->tree, node, carry->error);
 		if (!ret && data)
-			ret = old_file_sync(file);
+			ret = target_file_sync(file);
 		if (!ret)
 			ret = take_given(carry, node, file, data, making.size);
-		old_file_close(file);
+		target_file_close(file);
 	}
 	take_gift(carry, node, &making);
 	if (!ret)
@@ -750,11 +753,11 @@ bool steps_give_times(struct carry *carry, struct node *node)
 	int from = tree_open_node(carry->tree, node, O_PATH);
 	struct attrs attrs = {0};
 	struct attrs_base base;
-	struct old_file *to = NULL;
+	struct target_file *to = NULL;
 	struct stat st;
-	int ret = path ? old_file_open(carry->tree->old, path, false, &to) : -ENOENT;
+	int ret = path ? target_file_open(carry->tree->target, path, false, &to) : -ENOENT;
 
-	if (!ret && (ret = old_file_stat(to, &st)) == 0 && node->there &&
+	if (!ret && (ret = target_file_stat(to, &st)) == 0 && node->there &&
 	    st.st_ino != node->old.st_ino)
 		ret = displace_conflict(carry->tree, node, carry->error);
 	if (!ret)
@@ -762,9 +765,9 @@ bool steps_give_times(struct carry *carry, struct node *node)
 	tree_base(carry->tree, node, false, &base);
 	attrs.base = &base;
 	if (!ret)
-		ret = old_file_give_times(to, &attrs);
+		ret = target_file_give_times(to, &attrs);
 	if (to)
-		old_file_close(to);
+		target_file_close(to);
 	if (from >= 0)
 		close(from);
 	return !ret || failed(carry, node, "its times cannot be set on the old server", ret);

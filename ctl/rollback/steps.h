@@ -23,9 +23,9 @@ struct carry {
 
 /* Brings the data of a file. */
 bool steps_fetch(struct carry *carry, struct node *node);
-/* Moves it to OLD_STAGE. */
+/* Moves it to TARGET_STAGE. */
 bool steps_park(struct carry *carry, struct node *node);
-/* What comes of one object that is made anew in OLD_STAGE, with all it has. */
+/* What comes of one object that is made anew in TARGET_STAGE, with all it has. */
 struct making {
 	const struct node *node;
 	bool new_one; /* and none that was there */
@@ -42,7 +42,7 @@ void steps_make(const struct carry *carry, struct making *making);
 bool steps_made(struct carry *carry, struct node *node, struct making *making);
 /* Both. */
 bool steps_stage(struct carry *carry, struct node *node);
-/* What is in OLD_STAGE comes to its place, further names are linked, others go. */
+/* What is in TARGET_STAGE comes to its place, further names are linked, others go. */
 bool steps_place(struct carry *carry, struct node *node);
 /* attrs_remember() of what is to be given something in place. */
 bool steps_remember(struct carry *carry, struct node *node);

@@ -81,7 +81,7 @@ static char *path_of(const struct node *node, const struct place *place, bool ol
 			return join(names);
 		g_ptr_array_add(names, place->name);
 		if (!place->dir) {
-			g_ptr_array_add(names, (gpointer)OLD_STAGE);
+			g_ptr_array_add(names, (gpointer)TARGET_STAGE);
 			return join(names);
 		}
 		node = place->dir;
@@ -157,7 +157,7 @@ static char *name_key(const struct migrate_binding *dir, const char *name)
 	const struct node at = {.handle = *dir};
 	g_autofree char *hex = tree_stage_name(&at, STAGE_PARKED);
 
-	return old_path(hex, name);
+	return target_path(hex, name);
 }
 
 bool tree_was_named(const struct node *node, const struct node *dir, const char *name)
@@ -230,7 +230,7 @@ int tree_leave(struct tree *tree, struct node *node, const char *what, int ret)
 {
 	g_autofree char *text = g_strdup_printf("%s: %s", what, g_strerror(-ret));
 
-	if (old_try(tree->old, ret))
+	if (target_try(tree->target, ret))
 		return ret;
 	node->left = LEFT_LATER;
 	tree_conflict(tree, node, text);
@@ -587,7 +587,8 @@ static void make_root(struct tree *tree, const struct migrate_binding *handle)
 }
 
 struct tree *tree_open(const struct volume_config *config, struct journal_reader *journal,
-		       struct carried *carried, struct old *old, int64_t switched, GError **error)
+		       struct carried *carried, struct target *target, int64_t switched,
+		       GError **error)
 {
 	struct migrate_binding handle;
 	int fd = open(config->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -604,7 +605,7 @@ struct tree *tree_open(const struct volume_config *config, struct journal_reader
 	tree->config = config;
 	tree->journal = journal;
 	tree->carried = carried;
-	tree->old = old;
+	tree->target = target;
 	tree->root_fd = fd;
 	tree->told = left_out_get_told(fd);
 	tree->switched = switched;

@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 
 #include "ctl/rollback/carried.h"
-#include "ctl/rollback/old.h"
+#include "ctl/rollback/target.h"
 #include "journal/store/reader.h"
 #include "lib/config/volume_config.h"
 
@@ -33,7 +33,7 @@ enum todo {
 };
 
 struct place {
-	struct node *dir; /* NULL: OLD_STAGE */
+	struct node *dir; /* NULL: TARGET_STAGE */
 	char *name;
 	bool guessed; /* of the switch: there is no row, and it is so here now */
 };
@@ -93,13 +93,13 @@ struct node {
 	enum there there;
 	uint64_t fileid;     /* that its stub says it has there, or 0 */
 	struct stat old;     /* as planned, or as our last step left it */
-	struct stat *staged; /* in OLD_STAGE, or NULL */
+	struct stat *staged; /* in TARGET_STAGE, or NULL */
 	int64_t version; /* by which its stub knows it: its ctime before we did anything to it */
 	char *last_path; /* where it was looked for */
 	struct node *last_dir;
 	struct node *seen_in; /* of a directory: where a scan of the journal saw it */
 	GPtrArray *at;	      /* of struct place; those in directories that are compared, or one */
-	GHashTable *listed;   /* of a directory: its names there (old_list), or NULL */
+	GHashTable *listed;   /* of a directory: its names there (target_list), or NULL */
 	/* what is to be done: enum todo */
 	unsigned todo, depth;
 	enum data data;
@@ -109,7 +109,7 @@ struct node {
 	/* what was done */
 	bool moved;   /* since it was planned */
 	bool entered; /* a directory: names came or went since */
-	bool former;  /* what it replaced there is in OLD_STAGE still */
+	bool former;  /* what it replaced there is in TARGET_STAGE still */
 	bool noted;   /* all */
 	/* What carry.c noted before it did anything, and what it was until then: put back where
 	 * nothing was begun. */
@@ -146,7 +146,7 @@ struct tree {
 	const struct volume_config *config;
 	struct journal_reader *journal;
 	struct carried *carried;
-	struct old *old;
+	struct target *target;
 	int root_fd;
 	unsigned told; /* TOLD_* of the volume */
 	struct node *root;
@@ -179,7 +179,8 @@ struct tree {
 
 /* Takes nothing over. 0 and *tree, or NULL with *error. */
 struct tree *tree_open(const struct volume_config *config, struct journal_reader *journal,
-		       struct carried *carried, struct old *old, int64_t switched, GError **error);
+		       struct carried *carried, struct target *target, int64_t switched,
+		       GError **error);
 void tree_close(struct tree *tree);
 /* Forgets all nodes but for a new one of the root: for the next window. */
 void tree_empty(struct tree *tree);
@@ -237,7 +238,7 @@ static inline const struct node *tree_directory(const struct node *node)
 void place_add(GPtrArray *places, struct node *dir, const char *name);
 /* Its index, or -1. */
 int place_find(const GPtrArray *places, const struct node *dir, const char *name);
-/* Whether the name is to go: in a directory that was compared, or is gone, or in OLD_STAGE. */
+/* Whether the name is to go: in a directory that was compared, or is gone, or in TARGET_STAGE. */
 static inline bool tree_drops(const struct node *node, const struct place *place)
 {
 	return place_find(node->wanted, place->dir, place->name) < 0 &&
@@ -249,7 +250,7 @@ bool tree_keeps_a_name(const struct node *node);
 /* Where it is on the old server now; NULL: nowhere.  g_free. */
 char *tree_path(const struct node *node);
 char *tree_place_path(const struct node *node, const struct place *place);
-/* Its name in OLD_STAGE: moved there, or new; g_free. */
+/* Its name in TARGET_STAGE: moved there, or new; g_free. */
 #define STAGE_PARKED  'p'
 #define STAGE_NEW     'n'
 #define STAGE_FORMER  'o' /* what was replaced */

@@ -77,7 +77,7 @@ static bool is_here(const struct tree *tree, const struct node *dir, const char 
 
 /* Nobody moves one that is not active. */
 static struct node *directory_of_unfilled(struct tree *tree, struct node *dir,
-					  const struct old_name *name)
+					  const struct target_name *name)
 {
 	struct node *node = g_hash_table_lookup(tree->fileids, &name->fileid);
 	struct migrate_binding handle;
@@ -94,7 +94,7 @@ static int look_into(struct tree *tree, struct node *dir, GHashTable *fileids, G
 {
 	g_autofree char *path = tree_path(dir);
 	int ret = 0;
-	g_autoptr(GHashTable) names = path ? old_list(tree->old, path, &ret) : NULL;
+	g_autoptr(GHashTable) names = path ? target_list(tree->target, path, &ret) : NULL;
 	GHashTableIter iter;
 	gpointer value;
 
@@ -102,9 +102,9 @@ static int look_into(struct tree *tree, struct node *dir, GHashTable *fileids, G
 		return ret == -ENOENT || ret == -ENOTDIR ? 0 : ret;
 	g_hash_table_iter_init(&iter, names);
 	for (ret = 0; !ret && g_hash_table_iter_next(&iter, NULL, &value);) {
-		const struct old_name *name = value;
+		const struct target_name *name = value;
 		struct node *node = g_hash_table_lookup(fileids, &name->fileid);
-		g_autofree char *full = old_path(path, name->name);
+		g_autofree char *full = target_path(path, name->name);
 		struct migrate_binding handle;
 		struct stat st;
 
@@ -112,7 +112,7 @@ static int look_into(struct tree *tree, struct node *dir, GHashTable *fileids, G
 			ret = is_here(tree, dir, name->name, &handle)
 				      ? 0
 				      : find_old_noted(tree, node, dir, name->name);
-		else if (!(ret = old_stat(tree->old, full, &st)) && S_ISDIR(st.st_mode))
+		else if (!(ret = target_stat(tree->target, full, &st)) && S_ISDIR(st.st_mode))
 			g_queue_push_tail(dirs, directory_of_unfilled(tree, dir, name));
 		ret = ret == -ENOENT || ret == -EXDEV ? 0 : ret;
 	}

@@ -21,17 +21,17 @@ static struct node *first_directory(const struct tree *tree, const struct node *
 
 static bool is_unsynced(const struct tree *tree, const char *path)
 {
-	return g_hash_table_contains(old_unsynced(tree->old), path);
+	return g_hash_table_contains(target_unsynced(tree->target), path);
 }
 
 struct node *unsynced_directory(const struct tree *tree, const struct node *node)
 {
-	return old_unsynced(tree->old) ? first_directory(tree, node, is_unsynced) : NULL;
+	return target_unsynced(tree->target) ? first_directory(tree, node, is_unsynced) : NULL;
 }
 
 static bool sync_names(const struct tree *tree, const char *path)
 {
-	old_sync_names(tree->old, path);
+	target_sync_names(tree->target, path);
 	return false;
 }
 

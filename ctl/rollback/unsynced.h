@@ -6,7 +6,7 @@
 
 #include "ctl/rollback/tree.h"
 
-/* The one that the node is in, or was removed from, of old_unsynced(); NULL: none. */
+/* The one that the node is in, or was removed from, of target_unsynced(); NULL: none. */
 struct node *unsynced_directory(const struct tree *tree, const struct node *node);
 /* What an earlier run had begun with may have been left, or not synced at all: it is with the next
  * sync. */

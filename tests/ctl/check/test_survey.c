@@ -7,7 +7,7 @@ static void verdict(enum survey_verdict wanted, const char *says)
 {
 	g_autofree char *text = NULL;
 
-	survey.need = target_need(&survey.target, &survey.tally, false);
+	survey.need = new_fs_need(&survey.target, &survey.tally, false);
 	text = survey_verdict_text(&survey);
 	ck_assert_msg(survey_verdict(&survey) == wanted, "%s", text);
 	ck_assert_msg(strstr(text, says) != NULL, "%s", text);

@@ -25,7 +25,7 @@ static inline void whole_begin(struct survey *survey)
 	for (unsigned i = 0; i < 10; i++)
 		tally_add(&survey->tally, i ? HOSTILE : "", &attr);
 	tally_listed(&survey->tally, HOSTILE, 10, 10 << 20, 0.5);
-	survey->target = (struct target){.known = true,
+	survey->target = (struct new_fs){.known = true,
 					 .path = g_strdup("/new"),
 					 .limits = {.name = "ext4", .fixed_inodes = true},
 					 .total = 1 << 30,
@@ -33,7 +33,7 @@ static inline void whole_begin(struct survey *survey)
 					 .inodes = 1000,
 					 .inodes_available = 1000,
 					 .inode_size = 256};
-	survey->need = target_need(&survey->target, &survey->tally, false);
+	survey->need = new_fs_need(&survey->target, &survey->tally, false);
 	survey->measured = (struct measured){.round_trip = 0.001, .byte_rate = 1e8, .bytes = 9};
 	survey->estimate = measure_estimate(&survey->tally, &survey->measured,
 					    &(struct passed){survey_rate(survey), survey->requests,

@@ -53,21 +53,25 @@ static inline void step(void)
 		return result;                                                                     \
 	}
 
-WRAP(int, old_mkdir, (struct old * old, const char *path), (old, path))
-WRAP(int, old_create, (struct old * old, const char *path, struct old_file **file),
-     (old, path, file))
-WRAP(int, old_symlink, (struct old * old, const char *target, const char *path),
-     (old, target, path))
-WRAP(int, old_mknod, (struct old * old, const char *path, mode_t mode, dev_t device),
-     (old, path, mode, device))
-WRAP(int, old_link, (struct old * old, const char *from, const char *to), (old, from, to))
-WRAP(int, old_rename, (struct old * old, const char *from, const char *to, bool directory),
-     (old, from, to, directory))
-WRAP(int, old_rename_new, (struct old * old, const char *from, const char *to, bool directory),
-     (old, from, to, directory))
-WRAP(int, old_replace, (struct old * old, const char *from, const char *to, const char *out),
-     (old, from, to, out))
-WRAP(int, old_remove, (struct old * old, const char *path, bool directory), (old, path, directory))
+WRAP(int, target_mkdir, (struct target * target, const char *path), (target, path))
+WRAP(int, target_create, (struct target * target, const char *path, struct target_file **file),
+     (target, path, file))
+WRAP(int, target_symlink, (struct target * target, const char *text, const char *path),
+     (target, text, path))
+WRAP(int, target_mknod, (struct target * target, const char *path, mode_t mode, dev_t device),
+     (target, path, mode, device))
+WRAP(int, target_link, (struct target * target, const char *from, const char *to),
+     (target, from, to))
+WRAP(int, target_rename, (struct target * target, const char *from, const char *to, bool directory),
+     (target, from, to, directory))
+WRAP(int, target_rename_new,
+     (struct target * target, const char *from, const char *to, bool directory),
+     (target, from, to, directory))
+WRAP(int, target_replace,
+     (struct target * target, const char *from, const char *to, const char *out),
+     (target, from, to, out))
+WRAP(int, target_remove, (struct target * target, const char *path, bool directory),
+     (target, path, directory))
 WRAP(int, attrs_give_times, (int fd, const struct attrs *attrs), (fd, attrs))
 WRAP(int, attrs_give,
      (int fd, const struct attrs *attrs, const struct volume_config *config, attrs_lost_fn lost,

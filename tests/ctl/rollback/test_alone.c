@@ -11,33 +11,33 @@ static int failure, given_failure;
 static unsigned failures = UINT_MAX; /* so often */
 static bool all_fail, given_before;  /* what fails has given all the same */
 
-int __real_old_stat(struct old *old, const char *path, struct stat *st);
-int __wrap_old_stat(struct old *old, const char *path, struct stat *st);
-int __wrap_old_stat(struct old *old, const char *path, struct stat *st)
+int __real_target_stat(struct target *target, const char *path, struct stat *st);
+int __wrap_target_stat(struct target *target, const char *path, struct stat *st);
+int __wrap_target_stat(struct target *target, const char *path, struct stat *st)
 {
 	const bool fails = failing && failure && failures && !strcmp(path, failing);
 
 	failures -= fails;
-	return fails ? failure : __real_old_stat(old, path, st);
+	return fails ? failure : __real_target_stat(target, path, st);
 }
 
 static const char *unlisted;
 
-GHashTable *__real_old_list(struct old *old, const char *path, int *ret);
-GHashTable *__wrap_old_list(struct old *old, const char *path, int *ret);
-GHashTable *__wrap_old_list(struct old *old, const char *path, int *ret)
+GHashTable *__real_target_list(struct target *target, const char *path, int *ret);
+GHashTable *__wrap_target_list(struct target *target, const char *path, int *ret);
+GHashTable *__wrap_target_list(struct target *target, const char *path, int *ret)
 {
 	if (!unlisted || strcmp(path, unlisted) != 0)
-		return __real_old_list(old, path, ret);
+		return __real_target_list(target, path, ret);
 	*ret = -EACCES;
 	return NULL;
 }
 
-int __real_old_try(struct old *old, int failed);
-int __wrap_old_try(struct old *old, int failed);
-int __wrap_old_try(struct old *old, int failed)
+int __real_target_try(struct target *target, int failed);
+int __wrap_target_try(struct target *target, int failed);
+int __wrap_target_try(struct target *target, int failed)
 {
-	return all_fail ? -EIO : __real_old_try(old, failed);
+	return all_fail ? -EIO : __real_target_try(target, failed);
 }
 
 int __real_attrs_give(int fd, const struct attrs *attrs, const struct volume_config *config,
@@ -667,14 +667,15 @@ START_TEST(name_of_the_stage)
 {
 	trees_make(FILL);
 	change("a/2", JOURNAL_DATA, "echo new >a/2");
-	make(OLD_STAGE, "mkdir " OLD_STAGE);
-	make(OLD_STAGE "/in", "echo in >" OLD_STAGE "/in");
-	move("a/3", OLD_STAGE "/3");
+	make(TARGET_STAGE, "mkdir " TARGET_STAGE);
+	make(TARGET_STAGE "/in", "echo in >" TARGET_STAGE "/in");
+	move("a/3", TARGET_STAGE "/3");
 	for (unsigned i = 0; i < 2; i++) {
-		go_back_but(OLD_STAGE, "rename it here");
-		sh("cd " OLD_TREE " && grep -q new a/2 && grep -q old a/3 && test ! -e " OLD_STAGE);
+		go_back_but(TARGET_STAGE, "rename it here");
+		sh("cd " OLD_TREE
+		   " && grep -q new a/2 && grep -q old a/3 && test ! -e " TARGET_STAGE);
 	}
-	move(OLD_STAGE, "renamed");
+	move(TARGET_STAGE, "renamed");
 	go_back(0);
 	same_trees();
 }
@@ -684,10 +685,11 @@ END_TEST
 START_TEST(somebodys_stage)
 {
 	trees_make(FILL);
-	sh("mkdir " OLD_TREE "/" OLD_STAGE " && echo theirs >" OLD_TREE "/" OLD_STAGE "/notes");
+	sh("mkdir " OLD_TREE "/" TARGET_STAGE " && echo theirs >" OLD_TREE "/" TARGET_STAGE
+	   "/notes");
 	change("a/2", JOURNAL_DATA, "echo new >a/2");
-	go_back_but(OLD_STAGE "/notes", "move it elsewhere");
-	sh("grep -q theirs " OLD_TREE "/" OLD_STAGE "/notes && grep -q new " OLD_TREE "/a/2");
+	go_back_but(TARGET_STAGE "/notes", "move it elsewhere");
+	sh("grep -q theirs " OLD_TREE "/" TARGET_STAGE "/notes && grep -q new " OLD_TREE "/a/2");
 }
 END_TEST
 

@@ -95,8 +95,8 @@ START_TEST(staged_and_killed)
 	journal_store_close(journal);
 	const struct node node = {.handle = handle_of("n")};
 	g_autofree char *name = tree_stage_name(&node, STAGE_NEW);
-	sh("mkdir " OLD_TREE "/" OLD_STAGE " && echo >" OLD_TREE "/" OLD_STAGE "/%s", name);
-	g_autofree char *path = g_build_filename(OLD_TREE, OLD_STAGE, name, NULL);
+	sh("mkdir " OLD_TREE "/" TARGET_STAGE " && echo >" OLD_TREE "/" TARGET_STAGE "/%s", name);
+	g_autofree char *path = g_build_filename(OLD_TREE, TARGET_STAGE, name, NULL);
 	ck_assert_int_eq(stat(path, &st), 0);
 	struct carried *carried = carried_open("/mnt/carried", switched, true, NULL);
 	object.staged = st.st_ino;
@@ -314,7 +314,7 @@ START_TEST(name_taken_meanwhile)
 	move("a/b", "e/b");
 	meanwhile("echo his >d/2 && mkdir e/b && echo his >e/b/his", 2);
 	sh("cd " OLD_TREE " && grep -q old2 a/2 && test -e a/b/c/y && grep -q his d/2 && "
-	   "grep -q his e/b/his && test ! -e " OLD_STAGE);
+	   "grep -q his e/b/his && test ! -e " TARGET_STAGE);
 	go_back(4); /* and his */
 	sh("cd " OLD_TREE " && grep -q old2 a/2 && test -e a/b/c/y && rm -r d/2 e/b");
 	go_back(0);
@@ -499,13 +499,13 @@ START_TEST(ended_and_changed_there)
 }
 END_TEST
 
-/* Something of somebody's stays in OLD_STAGE. */
+/* Something of somebody's stays in TARGET_STAGE. */
 START_TEST(root_changed_there_beside_what_stays)
 {
 	trees_make(FILL);
 	change("a/2", JOURNAL_DATA, "echo more >>a/2");
 	go_back(0);
-	sh("mkdir " OLD_TREE "/" OLD_STAGE " && echo his >" OLD_TREE "/" OLD_STAGE "/his");
+	sh("mkdir " OLD_TREE "/" TARGET_STAGE " && echo his >" OLD_TREE "/" TARGET_STAGE "/his");
 	change("a/3", JOURNAL_DATA, "echo more >>a/3");
 	go_back(1);
 	wait_for_clocks();

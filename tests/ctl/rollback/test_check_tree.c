@@ -32,12 +32,12 @@ START_TEST(other_trees)
 	sh("cd " NEW_TREE " && for i in 1 2 3 4 5 6 7 8; do echo >new$i; done");
 	way_open(&way);
 	ck_assert(check_same_tree(way.tree, NULL));
-	sh("cd " OLD_TREE " && mv a e d " OLD_STAGE " && mkdir x y");
+	sh("cd " OLD_TREE " && mv a e d " TARGET_STAGE " && mkdir x y");
 	ck_assert(!check_same_tree(way.tree, &error));
 	ck_assert_ptr_nonnull(strstr(error->message, "not the tree"));
 	g_error_free(error);
 	way.tree->root->carried.fileid = 12345;
-	sh("cd " OLD_TREE "/" OLD_STAGE " && mv a e d ..");
+	sh("cd " OLD_TREE "/" TARGET_STAGE " && mv a e d ..");
 	ck_assert(!check_same_tree(way.tree, NULL));
 	way_close(&way);
 }
@@ -115,8 +115,8 @@ START_TEST(one_name_put_aside)
 	move("a", "b");
 	const struct node node = {.handle = handle_of("b")};
 	g_autofree char *parked = tree_stage_name(&node, STAGE_PARKED);
-	sh("cd " OLD_TREE " && mkdir " OLD_STAGE " && mv a " OLD_STAGE "/%s && "
-	   "touch " OLD_STAGE "/%s",
+	sh("cd " OLD_TREE " && mkdir " TARGET_STAGE " && mv a " TARGET_STAGE "/%s && "
+	   "touch " TARGET_STAGE "/%s",
 	   parked, parked);
 	ck_assert(is_same());
 	go_back(0);
@@ -151,7 +151,7 @@ START_TEST(an_empty_tree_of_a_killed_run)
 	take_away("b");
 	sh("cd " OLD_TREE " && rmdir a b");
 	ck_assert(!is_same());
-	sh("mkdir " OLD_TREE "/" OLD_STAGE);
+	sh("mkdir " OLD_TREE "/" TARGET_STAGE);
 	ck_assert(is_same());
 	go_back(0);
 	same_trees();

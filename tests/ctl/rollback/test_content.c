@@ -12,30 +12,30 @@ START_TEST(holes_stay)
 	trees_make("truncate -s 20M s && printf x | dd of=s bs=1 seek=5000000 conv=notrunc "
 		   "2>/dev/null && "
 		   "seq 100000 >>s && echo full >t");
-	struct old *old = old_open(OLD_TREE, NULL);
+	struct target *target = target_open(OLD_TREE, NULL);
 	struct content *content = content_new("none", "/mnt/none.sock", &stop_now);
-	struct old_file *to;
+	struct target_file *to;
 	int from = open(NEW_TREE "/s", O_RDONLY);
-	ck_assert_int_eq(old_file_open(old, "t", true, &to), 0);
+	ck_assert_int_eq(target_file_open(target, "t", true, &to), 0);
 	ck_assert_int_eq(content_copy(content, from, to, &bytes), 0);
 	ck_assert_uint_lt(bytes, 1 << 20);
-	old_file_close(to); /* its lease lets others wait */
+	target_file_close(to); /* its lease lets others wait */
 	sh("cmp " NEW_TREE "/s " OLD_TREE "/t");
-	ck_assert_int_eq(old_stat(old, "t", &st), 0);
+	ck_assert_int_eq(target_stat(target, "t", &st), 0);
 	ck_assert_int_lt(st.st_blocks, 4096);
 	close(from);
 	from = open(NEW_TREE "/t", O_RDONLY);
-	ck_assert_int_eq(old_file_open(old, "t", true, &to), 0);
+	ck_assert_int_eq(target_file_open(target, "t", true, &to), 0);
 	ck_assert_int_eq(content_copy(content, from, to, &bytes), 0);
-	old_file_close(to);
+	target_file_close(to);
 	sh("cmp " NEW_TREE "/t " OLD_TREE "/t");
-	ck_assert_int_eq(old_file_open(old, "t", true, &to), 0);
+	ck_assert_int_eq(target_file_open(target, "t", true, &to), 0);
 	stop_now = true;
 	ck_assert_int_eq(content_copy(content, from, to, &bytes), -ECANCELED);
 	close(from);
 	content_free(content);
-	old_file_close(to);
-	old_close(old);
+	target_file_close(to);
+	target_close(target);
 }
 END_TEST
 
@@ -54,15 +54,15 @@ END_TEST
 
 static int compared(const char *here, const char *there)
 {
-	struct old *old = old_open(OLD_TREE, NULL);
-	struct old_file *file;
+	struct target *target = target_open(OLD_TREE, NULL);
+	struct target_file *file;
 	int from = open(here, O_RDONLY), ret;
 
 	ck_assert(from >= 0);
-	ck_assert_int_eq(old_file_open(old, there, false, &file), 0);
+	ck_assert_int_eq(target_file_open(target, there, false, &file), 0);
 	ret = content_same(from, file, &stop_now);
-	old_file_close(file);
-	old_close(old);
+	target_file_close(file);
+	target_close(target);
 	close(from);
 	return ret;
 }

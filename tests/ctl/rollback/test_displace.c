@@ -3,30 +3,30 @@
  * he wrote is there afterwards, and after the next run, too. */
 #include "tests/ctl/rollback/ended.h"
 
-/* Once somebody came: what is in OLD_STAGE cannot be seen by the name of a new version, or has
+/* Once somebody came: what is in TARGET_STAGE cannot be seen by the name of a new version, or has
  * another number each time. */
 static bool unseen, unstable;
 static unsigned times; /* that he came, and replaced them */
 
-int __real_old_stat(struct old *old, const char *path, struct stat *st);
-int __wrap_old_stat(struct old *old, const char *path, struct stat *st);
-int __wrap_old_stat(struct old *old, const char *path, struct stat *st)
+int __real_target_stat(struct target *target, const char *path, struct stat *st);
+int __wrap_target_stat(struct target *target, const char *path, struct stat *st);
+int __wrap_target_stat(struct target *target, const char *path, struct stat *st)
 {
-	const bool staged = shared->end_at && times && g_str_has_prefix(path, OLD_STAGE "/");
+	const bool staged = shared->end_at && times && g_str_has_prefix(path, TARGET_STAGE "/");
 	static unsigned number;
 
 	before_step();
-	int ret = staged && unseen && g_str_has_prefix(path, OLD_STAGE "/n")
+	int ret = staged && unseen && g_str_has_prefix(path, TARGET_STAGE "/n")
 			  ? -EACCES
-			  : __real_old_stat(old, path, st);
+			  : __real_target_stat(target, path, st);
 	if (!ret && staged && unstable)
 		st->st_ino += ++number;
 	step();
 	return ret;
 }
 
-WRAP(int, old_file_stat, (struct old_file * file, struct stat *st), (file, st))
-WRAP(int, old_file_write, (struct old_file * file, const void *data, size_t len, off_t at),
+WRAP(int, target_file_stat, (struct target_file * file, struct stat *st), (file, st))
+WRAP(int, target_file_write, (struct target_file * file, const void *data, size_t len, off_t at),
      (file, data, len, at))
 
 static bool plain; /* names can only be linked and renamed, as over NFS */

@@ -3,7 +3,7 @@
 
 #include "tests/ctl/rollback/trees.h"
 
-#define STAGE OLD_TREE "/" OLD_STAGE
+#define STAGE OLD_TREE "/" TARGET_STAGE
 
 static void begin(void)
 {
@@ -16,7 +16,7 @@ static void begin(void)
 static void says_so(GError **error)
 {
 	ck_assert_ptr_nonnull(*error);
-	ck_assert_msg(strstr((*error)->message, OLD_STAGE), "%s", (*error)->message);
+	ck_assert_msg(strstr((*error)->message, TARGET_STAGE), "%s", (*error)->message);
 	g_clear_error(error);
 }
 
@@ -82,7 +82,7 @@ START_TEST(left)
 	   ")\" = theirs");
 	ck_assert_uint_eq(way.tree->conflicts->len, 1);
 	ck_assert_str_eq(((struct problem *)way.tree->conflicts->pdata[0])->path,
-			 OLD_STAGE "/theirs");
+			 TARGET_STAGE "/theirs");
 	way_close(&way);
 }
 END_TEST
@@ -116,7 +116,7 @@ START_TEST(stays)
 		/* somebody else's, a file or a directory */
 		sh(i % 2 ? "mkdir " STAGE "/%s" : "echo theirs >" STAGE "/%s", name);
 		for (unsigned run = 0; run < 2; run++) {
-			g_autofree char *path = old_path(OLD_STAGE, name);
+			g_autofree char *path = target_path(TARGET_STAGE, name);
 
 			way_close(&way);
 			way_open(&way);

@@ -86,7 +86,7 @@ START_TEST(a_power_cut_here)
 	g_clear_error(&error);
 	way_close(&way);
 	if (!_i)
-		sh("grep -q old " OLD_TREE "/file && test ! -e " OLD_TREE "/" OLD_STAGE "/n*");
+		sh("grep -q old " OLD_TREE "/file && test ! -e " OLD_TREE "/" TARGET_STAGE "/n*");
 	sh("cd " NEW_TREE " && echo old >file && touch -d 2001-02-03 file");
 	syncs = UINT_MAX;
 	open_store();

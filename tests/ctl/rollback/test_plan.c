@@ -434,11 +434,11 @@ START_TEST(the_root)
 	change(".", JOURNAL_META, "chmod 700 .");
 	go_back(0);
 	same_trees();
-	sh("cd " OLD_TREE " && mkdir " OLD_STAGE "; touch .");
+	sh("cd " OLD_TREE " && mkdir " TARGET_STAGE "; touch .");
 	change("a/2", JOURNAL_DATA, "echo ours >>a/2");
 	go_back(0);
 	same_trees();
-	sh("cd " OLD_TREE " && mkdir " OLD_STAGE " && rmdir " OLD_STAGE);
+	sh("cd " OLD_TREE " && mkdir " TARGET_STAGE " && rmdir " TARGET_STAGE);
 	go_back(0);
 	same_trees();
 }
@@ -469,7 +469,7 @@ START_TEST(planned)
 	ck_assert(g_error_matches(error, G_FILE_ERROR, G_FILE_ERROR_INTR));
 	g_error_free(error);
 	way_close(&way);
-	sh("cd " OLD_TREE " && test ! -e n -a -e a/3 -a -e a/4 -a ! -e " OLD_STAGE);
+	sh("cd " OLD_TREE " && test ! -e n -a -e a/3 -a -e a/4 -a ! -e " TARGET_STAGE);
 }
 END_TEST
 

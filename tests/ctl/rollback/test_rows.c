@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-#include "ctl/rollback/old_ops.h"
+#include "ctl/rollback/target_ops.h"
 #include "tests/ctl/rollback/trees.h"
 
 /* How many objects are to be dealt with; the root always is. */
@@ -261,7 +261,7 @@ START_TEST(outside)
 	way_begin(&way);
 	tree_close(way.tree);
 	way.config.root = (char *)NEW_TREE "/e";
-	way.tree = tree_open(&way.config, way.reader, way.carried, way.old, switched, NULL);
+	way.tree = tree_open(&way.config, way.reader, way.carried, way.target, switched, NULL);
 	ck_assert(way.tree && plan_make(way.tree, &way.plan, NULL));
 	way_close(&way);
 	open_store();
@@ -278,25 +278,25 @@ static const char *objects_to(const char *path, mode_t mode)
 	return strchr(path, ':') ? "has a name that it cannot say" : NULL;
 }
 
-static bool is_held(struct old *old, const char *path)
+static bool is_held(struct target *target, const char *path)
 {
-	(void)old;
-	return g_str_has_prefix(path, OLD_STAGE);
+	(void)target;
+	return g_str_has_prefix(path, TARGET_STAGE);
 }
 
 /* In a server of which some functions are others. */
-static void go_with(const struct old_ops *other, unsigned conflicts, unsigned losses)
+static void go_with(const struct target_ops *other, unsigned conflicts, unsigned losses)
 {
-	struct old_ops ops;
+	struct target_ops ops;
 	struct way way;
 
 	trees_commit();
 	journal_store_close(journal);
 	way_begin(&way);
-	ops = *way.old->ops;
+	ops = *way.target->ops;
 	ops.objection = other->objection ? other->objection : ops.objection;
 	ops.is_open = other->is_open ? other->is_open : ops.is_open;
-	way.old->ops = &ops;
+	way.target->ops = &ops;
 	ck_assert(plan_make(way.tree, &way.plan, NULL));
 	way_go(&way);
 	show(way.tree->conflicts);
@@ -323,7 +323,7 @@ static bool is_noted(const char *path)
 /* What it cannot have is said, each object once in a run, and other directories are done. */
 START_TEST(no_words)
 {
-	const struct old_ops other = {.objection = objects_to};
+	const struct target_ops other = {.objection = objects_to};
 
 	trees_make(FILL);
 	make("e/n:", "mkdir e/n:");
@@ -346,7 +346,7 @@ END_TEST
 /* It is one line in windows, too. */
 START_TEST(in_use)
 {
-	const struct old_ops other = {.is_open = is_held};
+	const struct target_ops other = {.is_open = is_held};
 
 	trees_make(FILL);
 	take_away("a/3");

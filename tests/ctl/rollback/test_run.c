@@ -138,11 +138,11 @@ static void begin_run(void)
 	run(false, 0, NULL);
 }
 
-/* What is somebody's in OLD_STAGE keeps that there. */
+/* What is somebody's in TARGET_STAGE keeps that there. */
 START_TEST(i12_root_after_one_that_could_not_begin)
 {
 	begin_run();
-	sh("mkdir " OLD_TREE "/" OLD_STAGE " && echo his >" OLD_TREE "/" OLD_STAGE "/his");
+	sh("mkdir " OLD_TREE "/" TARGET_STAGE " && echo his >" OLD_TREE "/" TARGET_STAGE "/his");
 	change("a/3", JOURNAL_DATA, "echo more >>a/3");
 	run(false, 1, NULL);
 	change(".", JOURNAL_META | JOURNAL_DIRECTORY, "chmod 751 . " OLD_TREE);

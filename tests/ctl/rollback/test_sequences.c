@@ -301,7 +301,7 @@ static void run_seed(unsigned seed)
 	say("# a run that is not ended");
 	go_back(0);
 	same_trees();
-	sh("test ! -e " OLD_TREE "/" OLD_STAGE);
+	sh("test ! -e " OLD_TREE "/" TARGET_STAGE);
 }
 
 START_TEST(i12_sequences)

@@ -232,7 +232,7 @@ static void end_at(unsigned number, void (*before)(void), void (*after)(void))
 	after();
 	go_back(0);
 	check();
-	sh("test ! -e " OLD_TREE "/" OLD_STAGE);
+	sh("test ! -e " OLD_TREE "/" TARGET_STAGE);
 }
 
 static void end_at_steps(unsigned apart, void (*before)(void), void (*after)(void))

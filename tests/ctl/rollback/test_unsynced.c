@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "ctl/rollback/unsynced.h"
 
-#include "ctl/rollback/old_ops.h"
+#include "ctl/rollback/target_ops.h"
 #include "tests/ctl/rollback/trees.h"
 
 #define FILES 4u
@@ -36,30 +36,30 @@ static void look_early(void)
 	}
 }
 
-static GHashTable *unsynced(struct old *old)
+static GHashTable *unsynced(struct target *target)
 {
 	if (held)
 		look_early();
 	return held;
 }
 
-static void sync_names(struct old *old, const char *dir)
+static void sync_names(struct target *target, const char *dir)
 {
 	g_hash_table_add(to_sync, g_strdup(dir));
 }
 
 static void go_back_held(unsigned left, const char *directory)
 {
-	struct old_ops ops;
+	struct target_ops ops;
 	struct way way;
 
 	trees_commit();
 	journal_store_close(journal);
 	way_open(&way);
-	ops = *way.old->ops;
+	ops = *way.target->ops;
 	ops.unsynced = unsynced;
 	ops.sync_names = sync_names;
-	way.old->ops = &ops;
+	way.target->ops = &ops;
 	carried = way.carried;
 	g_hash_table_remove_all(to_sync);
 	way_go(&way);

@@ -265,25 +265,25 @@ static inline void take_away(const char *path)
  */
 
 /* The old tree of FILL, as the way back takes it up. */
-static inline struct old *old_begun(void)
+static inline struct target *target_begun(void)
 {
 	GError *error = NULL;
-	struct old *old;
+	struct target *target;
 	int64_t skew;
 
 	trees_make(FILL);
-	old = old_open(OLD_TREE, &error);
-	ck_assert_ptr_nonnull(old);
-	ck_assert(old_begin(old, &skew, &error));
+	target = target_open(OLD_TREE, &error);
+	ck_assert_ptr_nonnull(target);
+	ck_assert(target_begin(target, &skew, &error));
 	ck_assert_int_lt(ABS(skew), 1000000000);
-	return old;
+	return target;
 }
 
 struct way {
 	struct volume_config config;
 	struct journal_reader *reader;
 	struct carried *carried;
-	struct old *old;
+	struct target *target;
 	struct tree *tree;
 	struct plan plan;
 	struct carry_result done;
@@ -304,9 +304,9 @@ static inline void way_begin(struct way *way)
 	way->reader = journal_open("/mnt/journal", &error);
 	if (way->reader && journal_state(way->reader, &state, &error))
 		way->carried = carried_open("/mnt/carried", state.id, true, &error);
-	way->old = way->carried ? old_open(OLD_TREE, &error) : NULL;
-	if (way->old && old_begin(way->old, &skew, &error))
-		way->tree = tree_open(&way->config, way->reader, way->carried, way->old,
+	way->target = way->carried ? target_open(OLD_TREE, &error) : NULL;
+	if (way->target && target_begin(way->target, &skew, &error))
+		way->tree = tree_open(&way->config, way->reader, way->carried, way->target,
 				      switched + skew, &error);
 	if (way->tree)
 		way->tree->settle = settle;
@@ -342,11 +342,11 @@ static inline void way_close(struct way *way)
 	struct stat st;
 
 	tree_close(way->tree);
-	old_end(way->old);
-	ck_assert_int_eq(old_stat(way->old, "", &st), 0);
+	target_end(way->target);
+	ck_assert_int_eq(target_stat(way->target, "", &st), 0);
 	root_ctime = changed ? -1 : migrate_ns(st.st_ctim);
 	killed = false;
-	old_close(way->old);
+	target_close(way->target);
 	carried_close(way->carried);
 	journal_close(way->reader);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* By a file system that is mounted here: every step is below its root, by openat2(2). */
-#include "ctl/rollback/old.h"
+#include "ctl/rollback/target.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "common/fs_id.h"
-#include "ctl/rollback/old_ops.h"
+#include "ctl/rollback/target_ops.h"
 #include "lib/base/lease.h"
 #include "lib/base/project.h"
 #include "lib/source/backend.h"
@@ -26,10 +26,10 @@
 #define DIRS_MAX 256
 
 struct mount {
-	struct old old;
+	struct target target;
 	int root;
 	GHashTable *dirs; /* open directories by path, as long as none is moved */
-	int stage;	  /* OLD_STAGE, from old_begin() on, or -1: for several threads */
+	int stage;	  /* TARGET_STAGE, from target_begin() on, or -1: for several threads */
 	bool nfs;
 	bool local; /* its leases count */
 	bool btrfs;
@@ -38,7 +38,7 @@ struct mount {
 };
 
 struct mount_file {
-	struct old_file file;
+	struct target_file file;
 	int fd;
 	bool written;
 	int reading; /* of the same file, where fd is O_PATH; or -1 */
@@ -46,20 +46,20 @@ struct mount_file {
 	bool alone; /* it has that */
 };
 
-static struct mount *mount_of(const struct old *old)
+static struct mount *mount_of(const struct target *target)
 {
-	return (struct mount *)old;
+	return (struct mount *)target;
 }
 
-static int open_below(const struct old *old, const char *path, int flags)
+static int open_below(const struct target *target, const char *path, int flags)
 {
-	return migrate_open_below(mount_of(old)->root, path, flags | O_NOFOLLOW,
+	return migrate_open_below(mount_of(target)->root, path, flags | O_NOFOLLOW,
 				  RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV | RESOLVE_NO_MAGICLINKS);
 }
 
-static void forget(struct old *old)
+static void forget(struct target *target)
 {
-	g_hash_table_remove_all(mount_of(old)->dirs);
+	g_hash_table_remove_all(mount_of(target)->dirs);
 }
 
 static void close_directory(gpointer fd)
@@ -67,13 +67,13 @@ static void close_directory(gpointer fd)
 	close(GPOINTER_TO_INT(fd));
 }
 
-static int open_stage(struct old *old)
+static int open_stage(struct target *target)
 {
-	struct mount *mount = mount_of(old);
+	struct mount *mount = mount_of(target);
 
 	if (mount->stage >= 0)
 		return mount->stage;
-	int fd = open_below(old, OLD_STAGE, O_PATH | O_DIRECTORY);
+	int fd = open_below(target, TARGET_STAGE, O_PATH | O_DIRECTORY);
 	mount->stage = MAX(fd, -1);
 	return fd;
 }
@@ -85,24 +85,24 @@ static void close_stage(struct mount *mount)
 	mount->stage = -1;
 }
 
-/* The directory of the path, which stays old's, until the next call; *name: in it. */
-static int parent_of(struct old *old, const char *path, const char **name)
+/* The directory of the path, which stays target's, until the next call; *name: in it. */
+static int parent_of(struct target *target, const char *path, const char **name)
 {
-	GHashTable *dirs = mount_of(old)->dirs;
+	GHashTable *dirs = mount_of(target)->dirs;
 	const char *slash = strrchr(path, '/');
 	g_autofree char *dir = slash ? g_strndup(path, (gsize)(slash - path)) : g_strdup("");
 
 	*name = slash ? slash + 1 : path;
 	if (!**name || !strcmp(*name, ".") || !strcmp(*name, ".."))
 		return -EINVAL;
-	if (!strcmp(dir, OLD_STAGE))
-		return open_stage(old);
+	if (!strcmp(dir, TARGET_STAGE))
+		return open_stage(target);
 	gpointer known = g_hash_table_lookup(dirs, dir);
 	if (known)
 		return GPOINTER_TO_INT(known);
 	if (g_hash_table_size(dirs) >= DIRS_MAX)
-		forget(old);
-	int fd = open_below(old, dir, O_PATH | O_DIRECTORY);
+		forget(target);
+	int fd = open_below(target, dir, O_PATH | O_DIRECTORY);
 	if (fd >= 0)
 		g_hash_table_insert(dirs, g_steal_pointer(&dir), GINT_TO_POINTER(fd));
 	return fd;
@@ -111,13 +111,13 @@ static int parent_of(struct old *old, const char *path, const char **name)
 /* ---- looking --------------------------------------------------------------------------------- */
 
 /* A descriptor of what is there, with O_PATH a symbolic link itself; or -errno. */
-static int find(struct old *old, const char *path, int flags)
+static int find(struct target *target, const char *path, int flags)
 {
 	const char *name;
 
 	if (!*path)
-		return open_below(old, path, flags);
-	int dir = parent_of(old, path, &name);
+		return open_below(target, path, flags);
+	int dir = parent_of(target, path, &name);
 	return dir < 0 ? dir : migrate_open_below(dir, name, flags | O_NOFOLLOW, RESOLVE_NO_XDEV);
 }
 
@@ -185,30 +185,30 @@ static int stat_at(const struct mount *mount, int dir, const char *name, struct 
 	return 0;
 }
 
-static int mount_stat(struct old *old, const char *path, struct stat *st)
+static int mount_stat(struct target *target, const char *path, struct stat *st)
 {
 	const char *name = "";
-	int dir = *path ? parent_of(old, path, &name) : mount_of(old)->root;
-	/* nobody else is in OLD_STAGE */
-	int ret = dir < 0 ? dir : *path && dir != mount_of(old)->stage ? look_again(dir) : 0;
+	int dir = *path ? parent_of(target, path, &name) : mount_of(target)->root;
+	/* nobody else is in TARGET_STAGE */
+	int ret = dir < 0 ? dir : *path && dir != mount_of(target)->stage ? look_again(dir) : 0;
 
-	return ret ? ret : stat_at(mount_of(old), dir, name, st);
+	return ret ? ret : stat_at(mount_of(target), dir, name, st);
 }
 
-static char *mount_read_link(struct old *old, const char *path, int *ret)
+static char *mount_read_link(struct target *target, const char *path, int *ret)
 {
 	const char *name;
 	char text[PATH_MAX];
-	const int dir = parent_of(old, path, &name);
+	const int dir = parent_of(target, path, &name);
 	const ssize_t len = dir < 0 ? dir : readlinkat(dir, name, text, sizeof(text));
 
 	*ret = dir < 0 ? dir : len < 0 ? -errno : 0;
 	return *ret ? NULL : g_strndup(text, (gsize)len);
 }
 
-static GBytes *mount_read_xattr(struct old *old, const char *path, const char *name, int *ret)
+static GBytes *mount_read_xattr(struct target *target, const char *path, const char *name, int *ret)
 {
-	const int fd = find(old, path, O_PATH);
+	const int fd = find(target, path, O_PATH);
 	g_autofree char *link = g_strdup_printf("/proc/self/fd/%d", fd);
 	GBytes *value = fd < 0 ? NULL : attrs_read_xattr(link, name);
 
@@ -231,9 +231,9 @@ static uint64_t number_listed(const struct mount *mount, int dir, const struct d
 				   : number_of_mount(mount, dir, entry->d_ino, st.st_dev);
 }
 
-static int mount_list(struct old *old, const char *path, GHashTable *names)
+static int mount_list(struct target *target, const char *path, GHashTable *names)
 {
-	int fd = open_below(old, path, O_RDONLY | O_DIRECTORY | O_NOATIME);
+	int fd = open_below(target, path, O_RDONLY | O_DIRECTORY | O_NOATIME);
 	int ret = fd < 0 ? fd : look_again(fd);
 	DIR *dir = ret ? NULL : fdopendir(fd);
 	const struct dirent *entry;
@@ -246,7 +246,8 @@ static int mount_list(struct old *old, const char *path, GHashTable *names)
 	}
 	while ((errno = 0, entry = readdir(dir)))
 		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
-			old_add_name(names, entry->d_name, number_listed(mount_of(old), fd, entry));
+			target_add_name(names, entry->d_name,
+					number_listed(mount_of(target), fd, entry));
 	ret = -errno;
 	closedir(dir);
 	return ret;
@@ -259,28 +260,28 @@ static int result(int ret)
 	return ret < 0 ? -errno : 0;
 }
 
-static int mount_mkdir(struct old *old, const char *path)
+static int mount_mkdir(struct target *target, const char *path)
 {
 	const char *name;
-	int dir = parent_of(old, path, &name);
+	int dir = parent_of(target, path, &name);
 
 	return dir < 0 ? dir : result(mkdirat(dir, name, 0700));
 }
 
-static struct old_file *file_of(struct old *old, int fd)
+static struct target_file *file_of(struct target *target, int fd)
 {
 	struct mount_file *opened = g_new0(struct mount_file, 1);
 
-	opened->file.old = old;
+	opened->file.target = target;
 	opened->fd = fd;
 	opened->reading = -1;
 	return &opened->file;
 }
 
-static int mount_create(struct old *old, const char *path, struct old_file **file)
+static int mount_create(struct target *target, const char *path, struct target_file **file)
 {
 	const char *name;
-	int dir = parent_of(old, path, &name);
+	int dir = parent_of(target, path, &name);
 	int fd = dir < 0 ? dir
 			 : openat(dir, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
 				  0600);
@@ -288,59 +289,59 @@ static int mount_create(struct old *old, const char *path, struct old_file **fil
 	if (fd < 0)
 		return dir < 0 ? dir : -errno;
 	if (file)
-		*file = file_of(old, fd);
+		*file = file_of(target, fd);
 	else
 		close(fd);
 	return 0;
 }
 
-static int mount_symlink(struct old *old, const char *target, const char *path)
+static int mount_symlink(struct target *target, const char *text, const char *path)
 {
 	const char *name;
-	int dir = parent_of(old, path, &name);
+	int dir = parent_of(target, path, &name);
 
-	return dir < 0 ? dir : result(symlinkat(target, dir, name));
+	return dir < 0 ? dir : result(symlinkat(text, dir, name));
 }
 
-static int mount_mknod(struct old *old, const char *path, mode_t mode, dev_t device)
+static int mount_mknod(struct target *target, const char *path, mode_t mode, dev_t device)
 {
 	const char *name;
-	int dir = parent_of(old, path, &name);
+	int dir = parent_of(target, path, &name);
 
 	return dir < 0 ? dir : result(mknodat(dir, name, (mode & S_IFMT) | 0600, device));
 }
 
-/* Both directories of two paths, which stay old's, until the next call. */
-static int both(struct old *old, const char *from, const char *to, int *from_dir,
+/* Both directories of two paths, which stay target's, until the next call. */
+static int both(struct target *target, const char *from, const char *to, int *from_dir,
 		const char **from_name, const char **to_name)
 {
 	/* so that the second one pushes no other out */
-	if (g_hash_table_size(mount_of(old)->dirs) + 2 > DIRS_MAX)
-		forget(old);
-	*from_dir = parent_of(old, from, from_name);
-	return *from_dir < 0 ? *from_dir : parent_of(old, to, to_name);
+	if (g_hash_table_size(mount_of(target)->dirs) + 2 > DIRS_MAX)
+		forget(target);
+	*from_dir = parent_of(target, from, from_name);
+	return *from_dir < 0 ? *from_dir : parent_of(target, to, to_name);
 }
 
-static int mount_link(struct old *old, const char *from, const char *to)
+static int mount_link(struct target *target, const char *from, const char *to)
 {
 	const char *from_name, *to_name;
-	int from_dir, dir = both(old, from, to, &from_dir, &from_name, &to_name);
+	int from_dir, dir = both(target, from, to, &from_dir, &from_name, &to_name);
 
 	if (dir < 0)
 		return dir;
 	return result(linkat(from_dir, from_name, dir, to_name, 0));
 }
 
-static int mount_rename(struct old *old, const char *from, const char *to, bool directory)
+static int mount_rename(struct target *target, const char *from, const char *to, bool directory)
 {
 	const char *from_name, *to_name;
-	int from_dir, dir = both(old, from, to, &from_dir, &from_name, &to_name);
+	int from_dir, dir = both(target, from, to, &from_dir, &from_name, &to_name);
 
 	if (dir < 0)
 		return dir;
 	int ret = project_rename(from_dir, from_name, dir, to_name, 0);
 	if (directory)
-		forget(old);
+		forget(target);
 	return ret;
 }
 
@@ -351,10 +352,10 @@ static bool cannot(int ret)
 	       ret == -EMLINK || ret == -EXDEV;
 }
 
-static int mount_rename_new(struct old *old, const char *from, const char *to, bool directory)
+static int mount_rename_new(struct target *target, const char *from, const char *to, bool directory)
 {
 	const char *from_name, *to_name;
-	int from_dir, dir = both(old, from, to, &from_dir, &from_name, &to_name);
+	int from_dir, dir = both(target, from, to, &from_dir, &from_name, &to_name);
 
 	if (dir < 0)
 		return dir;
@@ -365,13 +366,13 @@ static int mount_rename_new(struct old *old, const char *from, const char *to, b
 			return result(unlinkat(from_dir, from_name, 0));
 	}
 	if (cannot(ret))
-		return mount_rename(old, from, to, directory);
+		return mount_rename(target, from, to, directory);
 	if (directory)
-		forget(old);
+		forget(target);
 	return ret;
 }
 
-/* By names in OLD_STAGE and at the place. */
+/* By names in TARGET_STAGE and at the place. */
 static int exchange(int stage, const char *from, int dir, const char *to, const char *out)
 {
 	int ret = project_rename(stage, from, dir, to, RENAME_EXCHANGE);
@@ -384,10 +385,10 @@ static int exchange(int stage, const char *from, int dir, const char *to, const 
 	return ret;
 }
 
-static int mount_replace(struct old *old, const char *from, const char *to, const char *out)
+static int mount_replace(struct target *target, const char *from, const char *to, const char *out)
 {
 	const char *from_name, *to_name, *out_name = strrchr(out, '/') + 1;
-	int stage, dir = both(old, from, to, &stage, &from_name, &to_name);
+	int stage, dir = both(target, from, to, &stage, &from_name, &to_name);
 
 	if (dir < 0)
 		return dir;
@@ -403,26 +404,26 @@ static int mount_replace(struct old *old, const char *from, const char *to, cons
 	return ret;
 }
 
-static int mount_remove(struct old *old, const char *path, bool directory)
+static int mount_remove(struct target *target, const char *path, bool directory)
 {
 	const char *name;
-	int dir = parent_of(old, path, &name);
+	int dir = parent_of(target, path, &name);
 
 	if (dir < 0)
 		return dir;
 	int ret = result(unlinkat(dir, name, directory ? AT_REMOVEDIR : 0));
 	if (directory)
-		forget(old);
-	if (!ret && !strcmp(path, OLD_STAGE))
-		close_stage(mount_of(old));
+		forget(target);
+	if (!ret && !strcmp(path, TARGET_STAGE))
+		close_stage(mount_of(target));
 	return ret;
 }
 
 /* It may have been there, or hand on a default ACL.  What cannot be set shows in what it has then:
  * FAT has neither owners nor modes. */
-static int mount_protect(struct old *old)
+static int mount_protect(struct target *target)
 {
-	int fd = open_below(old, OLD_STAGE, O_RDONLY | O_DIRECTORY);
+	int fd = open_below(target, TARGET_STAGE, O_RDONLY | O_DIRECTORY);
 	struct statx stx;
 	int ret = fd < 0 ? fd : 0;
 
@@ -431,25 +432,25 @@ static int mount_protect(struct old *old)
 	const int refused = (fchown(fd, geteuid(), (gid_t)-1) < 0) + (fchmod(fd, 0700) < 0) +
 			    (fremovexattr(fd, XATTR_ACL_DEFAULT) < 0 && errno != ENODATA);
 	if (refused)
-		g_debug("%s: " OLD_STAGE ": %d refused", old->where, refused);
+		g_debug("%s: " TARGET_STAGE ": %d refused", target->where, refused);
 	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &stx) < 0)
 		ret = -errno;
 	else if (stx.stx_uid != geteuid())
 		ret = -EPERM;
 	else if (stx.stx_mode & 077)
 		g_message("%s: the old server keeps no modes: others may read what is carried in "
-			  "its directory " OLD_STAGE,
-			  old->where);
+			  "its directory " TARGET_STAGE,
+			  target->where);
 	close(fd);
 	return ret;
 }
 
 /* An NFS server may take root for nobody, who may be allowed to make files. */
-static int mount_owns(struct old *old, const char *path)
+static int mount_owns(struct target *target, const char *path)
 {
 	const char *name;
 	struct stat st;
-	int dir = parent_of(old, path, &name);
+	int dir = parent_of(target, path, &name);
 
 	if (dir < 0)
 		return dir;
@@ -460,19 +461,20 @@ static int mount_owns(struct old *old, const char *path)
 		       : result(fchownat(dir, name, geteuid(), (gid_t)-1, AT_SYMLINK_NOFOLLOW));
 }
 
-static int mount_sync(struct old *old)
+static int mount_sync(struct target *target)
 {
-	const int ret = result(syncfs(mount_of(old)->root));
+	const int ret = result(syncfs(mount_of(target)->root));
 
 	/* the error of any file, which was that file's (mount_give()); names are durable at once */
-	return mount_of(old)->nfs ? 0 : ret;
+	return mount_of(target)->nfs ? 0 : ret;
 }
 
 /* A lease for reading is given where nobody has it open to write (fcntl(2)); what nfsd keeps open
  * of its own it closes then.  A network's file system knows of this machine alone. */
-static bool mount_is_open(struct old *old, const char *path)
+static bool mount_is_open(struct target *target, const char *path)
 {
-	int fd = mount_of(old)->local ? find(old, path, O_RDONLY | O_NONBLOCK | O_NOATIME) : -1;
+	int fd = mount_of(target)->local ? find(target, path, O_RDONLY | O_NONBLOCK | O_NOATIME)
+					 : -1;
 	bool open = fd >= 0 && fcntl(fd, F_SETLEASE, F_RDLCK) < 0 && errno == EAGAIN;
 
 	if (fd >= 0)
@@ -482,28 +484,28 @@ static bool mount_is_open(struct old *old, const char *path)
 
 /* ---- giving ---------------------------------------------------------------------------------- */
 
-static int fd_of(const struct old_file *file)
+static int fd_of(const struct target_file *file)
 {
 	return ((const struct mount_file *)file)->fd;
 }
 
-static int mount_open(struct old *old, const char *path, bool data, struct old_file **file)
+static int mount_open(struct target *target, const char *path, bool data, struct target_file **file)
 {
-	const bool alone = data && mount_of(old)->local;
-	int fd = alone && mount_is_open(old, path) ? -EAGAIN
-						   : find(old, path, data ? O_RDWR : O_PATH);
+	const bool alone = data && mount_of(target)->local;
+	int fd = alone && mount_is_open(target, path) ? -EAGAIN
+						      : find(target, path, data ? O_RDWR : O_PATH);
 	struct mount_file *opened;
 
 	if (fd < 0)
 		return fd;
-	*file = file_of(old, fd);
+	*file = file_of(target, fd);
 	opened = (struct mount_file *)*file;
 	/* there is none while somebody reads it, as an NFS server does */
 	opened->alone = alone && !lease_take(&opened->lease, fd);
 	return 0;
 }
 
-static void mount_close_file(struct old_file *file)
+static void mount_close_file(struct target_file *file)
 {
 	const int reading = ((struct mount_file *)file)->reading;
 
@@ -513,16 +515,16 @@ static void mount_close_file(struct old_file *file)
 	g_free(file);
 }
 
-static int mount_stat_file(struct old_file *file, struct stat *st)
+static int mount_stat_file(struct target_file *file, struct stat *st)
 {
 	struct mount_file *opened = (struct mount_file *)file;
 
 	if (opened->alone && !lease_holds(&opened->lease, 1))
 		return -EBUSY;
-	return stat_at(mount_of(file->old), fd_of(file), "", st);
+	return stat_at(mount_of(file->target), fd_of(file), "", st);
 }
 
-static int mount_resize(struct old_file *file, off_t size)
+static int mount_resize(struct target_file *file, off_t size)
 {
 	struct stat st;
 
@@ -532,7 +534,7 @@ static int mount_resize(struct old_file *file, off_t size)
 	return result(ftruncate(fd_of(file), size));
 }
 
-static ssize_t mount_read(struct old_file *file, void *data, size_t len, off_t at)
+static ssize_t mount_read(struct target_file *file, void *data, size_t len, off_t at)
 {
 	struct mount_file *opened = (struct mount_file *)file;
 	ssize_t got = pread(opened->reading < 0 ? opened->fd : opened->reading, data, len, at);
@@ -547,7 +549,7 @@ static ssize_t mount_read(struct old_file *file, void *data, size_t len, off_t a
 	return got < 0 ? -errno : got;
 }
 
-static int mount_write(struct old_file *file, const void *data, size_t len, off_t at)
+static int mount_write(struct target_file *file, const void *data, size_t len, off_t at)
 {
 	((struct mount_file *)file)->written = true;
 	while (len) {
@@ -566,12 +568,12 @@ static int mount_write(struct old_file *file, const void *data, size_t len, off_
 	return 0;
 }
 
-static int mount_sync_file(struct old_file *file)
+static int mount_sync_file(struct target_file *file)
 {
 	return result(fsync(fd_of(file)));
 }
 
-static int mount_give(struct old_file *file, const struct attrs *attrs,
+static int mount_give(struct target_file *file, const struct attrs *attrs,
 		      const struct volume_config *config, attrs_lost_fn lost, void *arg)
 {
 	const struct mount_file *given = (const struct mount_file *)file;
@@ -579,20 +581,20 @@ static int mount_give(struct old_file *file, const struct attrs *attrs,
 
 	/* An NFS client tells of a quota or a full disk afterwards, and whose file that was here
 	 * alone.  It writes before it changes an owner anyway. */
-	if (mount_of(file->old)->nfs && given->written)
+	if (mount_of(file->target)->nfs && given->written)
 		ret = mount_sync_file(file);
 	return ret ? ret : attrs_give(given->fd, attrs, config, lost, arg);
 }
 
-static int mount_give_times(struct old_file *file, const struct attrs *attrs)
+static int mount_give_times(struct target_file *file, const struct attrs *attrs)
 {
 	return attrs_give_times(fd_of(file), attrs);
 }
 
 /* What is there and cannot be read may be anything. */
-static bool mount_holds_more(struct old *old, const char *path, const struct attrs *attrs)
+static bool mount_holds_more(struct target *target, const char *path, const struct attrs *attrs)
 {
-	int fd = find(old, path, O_RDONLY | O_NOATIME | O_NONBLOCK);
+	int fd = find(target, path, O_RDONLY | O_NOATIME | O_NONBLOCK);
 	bool more = fd < 0 || attrs_holds_more(fd, attrs);
 
 	if (fd >= 0)
@@ -602,18 +604,18 @@ static bool mount_holds_more(struct old *old, const char *path, const struct att
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-static void mount_close(struct old *old)
+static void mount_close(struct target *target)
 {
-	struct mount *mount = mount_of(old);
+	struct mount *mount = mount_of(target);
 
 	g_hash_table_unref(mount->dirs);
 	close_stage(mount);
 	close(mount->root);
-	g_free(old->where);
+	g_free(target->where);
 	g_free(mount);
 }
 
-static const struct old_ops mount_ops = {
+static const struct target_ops mount_ops = {
 	.several = true,
 	.cannot_write = "mount it with write rights for root of this host (of an NFS server: "
 			"rw,no_root_squash)",
@@ -659,7 +661,7 @@ static bool is_local(int fd)
 	return false;
 }
 
-struct old *old_open(const char *path, GError **error)
+struct target *target_open(const char *path, GError **error)
 {
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOATIME | O_CLOEXEC);
 	struct statfs fs;
@@ -672,8 +674,8 @@ struct old *old_open(const char *path, GError **error)
 		return NULL;
 	}
 	struct mount *mount = g_new0(struct mount, 1);
-	mount->old.ops = &mount_ops;
-	mount->old.where = g_strdup(path);
+	mount->target.ops = &mount_ops;
+	mount->target.where = g_strdup(path);
 	mount->root = fd;
 	mount->local = is_local(fd);
 	mount->stage = -1;
@@ -684,5 +686,5 @@ struct old *old_open(const char *path, GError **error)
 		mount->fs = migrate_fs_number(fd, st.st_dev);
 	}
 	mount->dirs = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, close_directory);
-	return &mount->old;
+	return &mount->target;
 }

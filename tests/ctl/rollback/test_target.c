@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ctl/rollback/old.h"
+#include "ctl/rollback/target.h"
 
 #include <sys/fsuid.h>
 
-#include "ctl/rollback/old_ops.h"
+#include "ctl/rollback/target_ops.h"
 #include "tests/ctl/rollback/trees.h"
 
-static struct old *old;
+static struct target *target;
 
 START_TEST(stage_leaves_no_trace)
 {
 	struct stat before, after;
 
-	old = old_begun();
-	old_end(old);
+	target = target_begun();
+	target_end(target);
 	ck_assert_int_eq(stat(OLD_TREE, &before), 0);
 	ck_assert_int_eq(before.st_mtim.tv_nsec, 789000000);
 	GError *error = NULL;
 	int64_t skew;
-	ck_assert(old_begin(old, &skew, &error));
-	sh("test -d " OLD_TREE "/" OLD_STAGE);
-	old_end(old);
+	ck_assert(target_begin(target, &skew, &error));
+	sh("test -d " OLD_TREE "/" TARGET_STAGE);
+	target_end(target);
 	ck_assert_int_eq(stat(OLD_TREE, &after), 0);
 	ck_assert_int_eq(after.st_mtim.tv_nsec, 789000000);
-	sh("test ! -e " OLD_TREE "/" OLD_STAGE);
-	old_close(old);
+	sh("test ! -e " OLD_TREE "/" TARGET_STAGE);
+	target_close(target);
 }
 END_TEST
 
@@ -35,12 +35,12 @@ START_TEST(cannot_be_written)
 
 	trees_make(FILL);
 	sh("mount -o remount,ro " OLD_TREE);
-	old = old_open(OLD_TREE, &error);
-	ck_assert(!old_begin(old, &skew, &error));
+	target = target_open(OLD_TREE, &error);
+	ck_assert(!target_begin(target, &skew, &error));
 	ck_assert_ptr_nonnull(strstr(error->message, "cannot be written"));
 	g_clear_error(&error);
-	old_close(old);
-	ck_assert_ptr_null(old_open("/mnt/none", &error));
+	target_close(target);
+	ck_assert_ptr_null(target_open("/mnt/none", &error));
 	ck_assert_ptr_nonnull(strstr(error->message, "/mnt/none"));
 	g_error_free(error);
 }
@@ -54,17 +54,17 @@ static void squashed(const char *mode)
 
 	trees_make(FILL);
 	sh("chmod %s " OLD_TREE, mode);
-	old = old_open(OLD_TREE, &error);
+	target = target_open(OLD_TREE, &error);
 	setfsgid(65534);
 	setfsuid(65534);
-	bool begun = old_begin(old, &skew, &error);
+	bool begun = target_begin(target, &skew, &error);
 	setfsuid(0);
 	setfsgid(0);
 	ck_assert(!begun);
 	ck_assert_ptr_nonnull(strstr(error->message, "no_root_squash"));
 	g_error_free(error);
-	old_close(old);
-	sh("test ! -e " OLD_TREE "/" OLD_STAGE);
+	target_close(target);
+	sh("test ! -e " OLD_TREE "/" TARGET_STAGE);
 }
 
 START_TEST(root_is_nobody_there)
@@ -78,7 +78,7 @@ END_TEST
 /* It may have been there, be another's, and hand on rights. */
 START_TEST(stage_is_private)
 {
-	g_autofree char *path = g_build_filename(OLD_TREE, OLD_STAGE, NULL);
+	g_autofree char *path = g_build_filename(OLD_TREE, TARGET_STAGE, NULL);
 	GError *error = NULL;
 	struct stat st;
 	int64_t skew;
@@ -86,17 +86,17 @@ START_TEST(stage_is_private)
 	trees_make(FILL);
 	sh("umask 0; mkdir %s && setfacl -m u:1000:rwx,d:u:1000:rwx %s && chown 1000 %s", path,
 	   path, path);
-	old = old_open(OLD_TREE, &error);
-	ck_assert(old_begin(old, &skew, &error));
+	target = target_open(OLD_TREE, &error);
+	ck_assert(target_begin(target, &skew, &error));
 	ck_assert_int_eq(stat(path, &st), 0);
 	ck_assert_uint_eq(st.st_uid, 0);
 	ck_assert_uint_eq(st.st_mode & 07777, 0700);
 	sh("mkdir %s/made && getfacl -n %s/made | awk '/1000|default/ { exit 1 }'", path, path);
-	old_close(old);
+	target_close(target);
 }
 END_TEST
 
-static int is_anothers(struct old *stage_of)
+static int is_anothers(struct target *stage_of)
 {
 	return -EPERM;
 }
@@ -106,20 +106,20 @@ START_TEST(stage_of_another)
 	GError *error = NULL;
 	int64_t skew;
 
-	old = old_begun();
-	struct old_ops ops = *old->ops;
+	target = target_begun();
+	struct target_ops ops = *target->ops;
 	ops.protect = is_anothers;
-	old->ops = &ops;
-	ck_assert(!old_begin(old, &skew, &error));
-	ck_assert_ptr_nonnull(strstr(error->message, OLD_STAGE " in it is another user's"));
+	target->ops = &ops;
+	ck_assert(!target_begin(target, &skew, &error));
+	ck_assert_ptr_nonnull(strstr(error->message, TARGET_STAGE " in it is another user's"));
 	g_error_free(error);
-	old_close(old);
+	target_close(target);
 }
 END_TEST
 
-static const struct old_ops *real_ops;
+static const struct target_ops *real_ops;
 
-static int create_late(struct old *late, const char *path, struct old_file **file)
+static int create_late(struct target *late, const char *path, struct target_file **file)
 {
 	g_usleep(200000);
 	return real_ops->create(late, path, file);
@@ -129,20 +129,20 @@ static int create_late(struct old *late, const char *path, struct old_file **fil
 START_TEST(slow_servers_are_not_ahead)
 {
 	GError *error = NULL;
-	struct old_ops slow;
+	struct target_ops slow;
 	int64_t skew;
 
-	old = old_begun();
-	old_end(old);
-	real_ops = old->ops;
+	target = target_begun();
+	target_end(target);
+	real_ops = target->ops;
 	slow = *real_ops;
 	slow.create = create_late;
-	old->ops = &slow;
-	ck_assert(old_begin(old, &skew, &error));
+	target->ops = &slow;
+	ck_assert(target_begin(target, &skew, &error));
 	ck_assert_int_le(skew, 0);
-	old_end(old);
-	old->ops = real_ops;
-	old_close(old);
+	target_end(target);
+	target->ops = real_ops;
+	target_close(target);
 }
 END_TEST
 

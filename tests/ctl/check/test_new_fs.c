@@ -4,7 +4,7 @@
 #include <sys/ioctl.h>
 #include <sys/statvfs.h>
 
-#include "ctl/check/target.h"
+#include "ctl/check/new_fs.h"
 #include "tests/ctl/report/made.h"
 
 #define GIB (UINT64_C(1) << 30)
@@ -25,9 +25,9 @@ int ioctl(int fd, unsigned long request, ...)
 	return 0;
 }
 
-static struct target ext4(uint64_t free_bytes, uint64_t free_inodes, uint32_t inode_size)
+static struct new_fs ext4(uint64_t free_bytes, uint64_t free_inodes, uint32_t inode_size)
 {
-	return (struct target){.known = true,
+	return (struct new_fs){.known = true,
 			       .path = "/new",
 			       .limits = {.name = "ext4", .fixed_inodes = true},
 			       .total = 2 * free_bytes,
@@ -51,18 +51,18 @@ static struct tally files(uint64_t n, uint64_t each)
 START_TEST(looked_at)
 {
 	struct statvfs st;
-	struct target target;
+	struct new_fs target;
 	GError *error = NULL;
 
 	ck_assert_int_eq(statvfs(made_dir, &st), 0);
-	ck_assert(target_look(&target, made_dir, NULL));
+	ck_assert(new_fs_look(&target, made_dir, NULL));
 	ck_assert(target.known);
 	ck_assert_uint_eq(target.total, (uint64_t)st.f_blocks * st.f_frsize);
-	target_clear(&target);
-	ck_assert(target_look(&target, NULL, NULL));
+	new_fs_clear(&target);
+	ck_assert(new_fs_look(&target, NULL, NULL));
 	ck_assert(!target.known);
-	target_clear(&target);
-	ck_assert(!target_look(&target, "/does/not/exist", &error));
+	new_fs_clear(&target);
+	ck_assert(!new_fs_look(&target, "/does/not/exist", &error));
 	ck_assert_ptr_nonnull(strstr(error->message, "/does/not/exist"));
 	g_error_free(error);
 }
@@ -70,13 +70,13 @@ END_TEST
 
 START_TEST(folds)
 {
-	struct target target;
+	struct new_fs target;
 
 	for (unsigned i = 0; i < 2; i++) {
 		casefold = i;
-		ck_assert(target_look(&target, made_dir, NULL));
+		ck_assert(new_fs_look(&target, made_dir, NULL));
 		ck_assert_int_eq(target.folds, i);
-		target_clear(&target);
+		new_fs_clear(&target);
 	}
 }
 END_TEST
@@ -99,11 +99,11 @@ START_TEST(superblock)
 		made_run("rm -f image && truncate -s 8M image && /sbin/mkfs.ext4 -q -F %s image",
 			 kinds[i].options);
 		ck_assert(g_file_get_contents(path, &bytes, &len, NULL));
-		ck_assert(target_superblock((uint8_t *)bytes, &size, &ea_inode));
+		ck_assert(new_fs_superblock((uint8_t *)bytes, &size, &ea_inode));
 		ck_assert_uint_eq(size, kinds[i].size);
 		ck_assert_int_eq(ea_inode, kinds[i].ea_inode);
 		memset(bytes, 0, 2048);
-		ck_assert(!target_superblock((uint8_t *)bytes, &size, &ea_inode));
+		ck_assert(!new_fs_superblock((uint8_t *)bytes, &size, &ea_inode));
 	}
 }
 END_TEST
@@ -111,22 +111,22 @@ END_TEST
 START_TEST(space)
 {
 	struct tally tally = files(1000000, 10000);
-	struct target target = ext4(13 * GIB, 2000000, 256);
-	struct need need = target_need(&target, &tally, false);
+	struct new_fs target = ext4(13 * GIB, 2000000, 256);
+	struct need need = new_fs_need(&target, &tally, false);
 
 	ck_assert(need.fits && need.fits_barely && need.inodes_fit && !need.inodes_small);
 	ck_assert_uint_ge(need.bytes, 1000000 * UINT64_C(12288));
 	ck_assert_uint_eq(need.inode_size, 256);
 	ck_assert_uint_eq(need.stubs, 0);
 	target = ext4(11 * GIB, 1000000, 256);
-	need = target_need(&target, &tally, false);
+	need = new_fs_need(&target, &tally, false);
 	ck_assert(!need.fits && need.fits_barely && !need.inodes_fit);
 	tally.own_used = 13e9;
 	tally.own_blocks = 12.5e9;
-	need = target_need(&target, &tally, false);
+	need = new_fs_need(&target, &tally, false);
 	ck_assert(!need.fits_barely);
 	target.known = false;
-	need = target_need(&target, &tally, false);
+	need = new_fs_need(&target, &tally, false);
 	ck_assert(need.fits && need.fits_barely && need.inodes_fit);
 }
 END_TEST
@@ -135,21 +135,21 @@ END_TEST
 START_TEST(inode_size)
 {
 	struct tally tally = files(1000, 4096);
-	struct target target = ext4(GIB, 2000, 256);
-	struct need need = target_need(&target, &tally, true);
+	struct new_fs target = ext4(GIB, 2000, 256);
+	struct need need = new_fs_need(&target, &tally, true);
 
 	ck_assert_uint_eq(need.inode_size, 512);
 	ck_assert_uint_ge(need.stubs, 1000 * 4096);
 	ck_assert(need.inodes_small);
 	target.inode_size = 512;
-	need = target_need(&target, &tally, true);
+	need = new_fs_need(&target, &tally, true);
 	ck_assert_uint_eq(need.stubs, 0);
 	ck_assert(!need.inodes_small);
 	tally.asked = 1000;
 	tally.acls = 500;
-	ck_assert_uint_eq(target_need(&target, &tally, false).inode_size, 512);
+	ck_assert_uint_eq(new_fs_need(&target, &tally, false).inode_size, 512);
 	tally.acls = 5;
-	ck_assert_uint_eq(target_need(&target, &tally, false).inode_size, 256);
+	ck_assert_uint_eq(new_fs_need(&target, &tally, false).inode_size, 256);
 }
 END_TEST
 
@@ -157,9 +157,9 @@ END_TEST
 START_TEST(mkfs)
 {
 	struct tally tally = files(40000, 100);
-	struct target target = ext4(200 << 20, 100, 256);
-	struct need need = target_need(&target, &tally, true);
-	g_autofree char *line = target_mkfs(&target, &need), *xfs = NULL, *none = NULL;
+	struct new_fs target = ext4(200 << 20, 100, 256);
+	struct need need = new_fs_need(&target, &tally, true);
+	g_autofree char *line = new_fs_mkfs(&target, &need), *xfs = NULL, *none = NULL;
 
 	ck_assert_msg(g_str_has_prefix(line, "mkfs.ext4 -I 512 -O ea_inode -i "), "%s", line);
 	line[strlen(line) - strlen("DEVICE")] = '\0';
@@ -173,10 +173,10 @@ START_TEST(mkfs)
 		ck_assert_uint_ge(strtoull(count, NULL, 10), 40000 * 5 / 4);
 	}
 	target.limits = (struct limits){.name = "xfs"};
-	xfs = target_mkfs(&target, &need);
+	xfs = new_fs_mkfs(&target, &need);
 	ck_assert_str_eq(xfs, "mkfs.xfs -i size=1024 DEVICE");
 	target.limits.name = "btrfs";
-	none = target_mkfs(&target, &need);
+	none = new_fs_mkfs(&target, &need);
 	ck_assert_ptr_null(none);
 }
 END_TEST

@@ -2,13 +2,13 @@
 /*
  * The file system that the tree is to go to, and whether it has room.  It is only looked at.
  */
-#ifndef CTL_CHECK_TARGET_H
-#define CTL_CHECK_TARGET_H
+#ifndef CTL_CHECK_NEW_FS_H
+#define CTL_CHECK_NEW_FS_H
 
 #include "ctl/check/fs_limits.h"
 #include "ctl/check/tally.h"
 
-struct target {
+struct new_fs {
 	bool known;
 	char *path;   /* a directory of it */
 	char *device; /* "/dev/sdb1"; NULL: not known */
@@ -22,11 +22,11 @@ struct target {
 };
 
 /* FALSE with error set: it cannot be looked at.  path NULL: nothing is known of it. */
-gboolean target_look(struct target *target, const char *path, GError **error);
-void target_clear(struct target *target);
+gboolean new_fs_look(struct new_fs *target, const char *path, GError **error);
+void new_fs_clear(struct new_fs *target);
 /* Of ext4, from the first 2048 bytes of its device (kernel.org, "Super Block"); FALSE: it is none.
  */
-bool target_superblock(const uint8_t bytes[2048], uint32_t *inode_size, bool *ea_inode);
+bool new_fs_superblock(const uint8_t bytes[2048], uint32_t *inode_size, bool *ea_inode);
 
 struct need {
 	uint64_t bytes;	 /* with directories and blocks of attributes */
@@ -42,9 +42,9 @@ struct need {
 };
 
 /* by_path: records hold paths, as of SMB and file sources. */
-struct need target_need(const struct target *target, const struct tally *tally, bool by_path);
+struct need new_fs_need(const struct new_fs *target, const struct tally *tally, bool by_path);
 /* "mkfs.ext4 -I 512 -O ea_inode -i 8192 DEVICE": how one is made that fits.  NULL: as mkfs makes
  * it. g_free. */
-char *target_mkfs(const struct target *target, const struct need *need);
+char *new_fs_mkfs(const struct new_fs *target, const struct need *need);
 
 #endif

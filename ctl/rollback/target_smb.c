@@ -5,12 +5,12 @@
  * file numbers, as to the retriever; a symbolic link in a path is the server's to follow within its
  * share.
  */
-#include "ctl/rollback/old.h"
+#include "ctl/rollback/target.h"
 
 #include <errno.h>
 #include <string.h>
 
-#include "ctl/rollback/old_ops.h"
+#include "ctl/rollback/target_ops.h"
 #include "ctl/rollback/smb_give.h"
 #include "ctl/rollback/smb_private.h"
 #include "ctl/rollback/smb_set.h"
@@ -20,30 +20,30 @@
 #include "lib/source/smb/smb_reply.h"
 #include "lib/source/smb/smb_text.h"
 
-#define PROBE OLD_STAGE "/flushed"
+#define PROBE TARGET_STAGE "/flushed"
 
-struct smb_old {
-	struct old old;
+struct smb_target {
+	struct target target;
 	struct smb_call *call;
 	GHashTable *changed;	    /* a set of paths: what is to be flushed with the next sync */
 	GHashTable *unsynced;	    /* likewise: of which the last sync could not */
-	struct smb_private private; /* OLD_STAGE */
+	struct smb_private private; /* TARGET_STAGE */
 	GHashTable *bare;	    /* in it, without descriptors: path -> whether a directory */
 	char *given;		    /* the last object that was given something, or NULL */
 	bool refuses;		    /* flushes of directories, which was said */
 };
 
 struct smb_file {
-	struct old_file file;
+	struct target_file file;
 	char *path;
 	bool written, held;
 	struct stat looked; /* st_ino 0: it was not */
 	uint32_t had; /* attributes, which come back unless others are given; 0: it has them */
 };
 
-static struct smb_call *call_of(const struct old *old)
+static struct smb_call *call_of(const struct target *target)
 {
-	return ((const struct smb_old *)old)->call;
+	return ((const struct smb_target *)target)->call;
 }
 
 static char *changed_parent(const char *path)
@@ -54,9 +54,9 @@ static char *changed_parent(const char *path)
 }
 
 /* Its directory has another name in it, or one less. */
-static void note_name(struct old *old, const char *path)
+static void note_name(struct target *target, const char *path)
 {
-	g_hash_table_add(((struct smb_old *)old)->changed, changed_parent(path));
+	g_hash_table_add(((struct smb_target *)target)->changed, changed_parent(path));
 }
 
 /* ---- what can be said ------------------------------------------------------------------------ */
@@ -85,13 +85,13 @@ static struct timespec time_of_smb(int64_t ns)
 
 /* Spelled so: what differs in upper and lower case is another name, if the only one that there can
  * be. */
-static int smb_stat(struct old *old, const char *path, struct stat *st)
+static int smb_stat(struct target *target, const char *path, struct stat *st)
 {
 	const char *slash = strrchr(path, '/');
 	g_autofree char *dir = changed_parent(path);
 	struct backend_request req = {.name = slash ? slash + 1 : path};
 	int ret = !smb_path_ok(path) ? -ENOENT
-				     : smb_ask(call_of(old), &req,
+				     : smb_ask(call_of(target), &req,
 					       *path ? BACKEND_LOOKUP : BACKEND_GETATTR, dir);
 
 	if (ret)
@@ -103,8 +103,8 @@ static int smb_stat(struct old *old, const char *path, struct stat *st)
 			    .st_atim = time_of_smb(req.attr.atime),
 			    .st_mtim = time_of_smb(req.attr.mtime),
 			    /* a Samba's is the time of the last write, which copies keep */
-			    .st_ctim = time_of_smb(
-				    MAX(req.attr.ctime, smb_time(smb_call_created(call_of(old)))))};
+			    .st_ctim = time_of_smb(MAX(
+				    req.attr.ctime, smb_time(smb_call_created(call_of(target)))))};
 	return 0;
 }
 
@@ -123,12 +123,12 @@ static bool keeps(const struct attrs *attrs, const struct source_stream *stream)
 
 /* A stream or audit entries that were not carried, extended attributes, what a reparse point
  * holds. */
-static bool smb_holds_more(struct old *old, const char *path, const struct attrs *attrs)
+static bool smb_holds_more(struct target *target, const char *path, const struct attrs *attrs)
 {
 	struct source_windows *windows;
 	bool more = true;
 
-	if (smb_look(call_of(old), path, &windows))
+	if (smb_look(call_of(target), path, &windows))
 		return true;
 	more = windows->ea_size || windows->streams_unknown || windows->more_streams ||
 	       windows->attributes & SMB_ATTR_REPARSE ||
@@ -145,26 +145,26 @@ static bool smb_holds_more(struct old *old, const char *path, const struct attrs
 	return more;
 }
 
-static char *smb_read_link(struct old *old, const char *path, int *ret)
+static char *smb_read_link(struct target *target, const char *path, int *ret)
 {
 	struct backend_request req = {0};
 
-	*ret = smb_ask(call_of(old), &req, BACKEND_READLINK, path);
+	*ret = smb_ask(call_of(target), &req, BACKEND_READLINK, path);
 	return *ret ? NULL : req.text;
 }
 
-static int smb_list(struct old *old, const char *path, GHashTable *names)
+static int smb_list(struct target *target, const char *path, GHashTable *names)
 {
 	struct backend_request req = {0};
 	int ret = 0;
 
 	while (!ret && !req.eof) {
-		ret = smb_ask(call_of(old), &req, BACKEND_READDIR, path);
+		ret = smb_ask(call_of(target), &req, BACKEND_READDIR, path);
 		for (guint i = 0; !ret && i < req.batch->entries->len; i++) {
 			const struct source_entry *entry =
 				&g_array_index(req.batch->entries, struct source_entry, i);
 
-			old_add_name(names, entry->name, entry->attr.fileid);
+			target_add_name(names, entry->name, entry->attr.fileid);
 		}
 		if (req.batch)
 			backend_batch_free(g_steal_pointer(&req.batch));
@@ -174,41 +174,41 @@ static int smb_list(struct old *old, const char *path, GHashTable *names)
 
 /* ---- changing -------------------------------------------------------------------------------- */
 
-static int make(struct old *old, const char *path, uint32_t options)
+static int make(struct target *target, const char *path, uint32_t options)
 {
 	const struct wire_change what = {
 		.access = READ_ATTRIBUTES, .options = options, .disposition = CREATE};
 
-	note_name(old, path);
-	return smb_do(call_of(old), path, "", &what, "");
+	note_name(target, path);
+	return smb_do(call_of(target), path, "", &what, "");
 }
 
-static int smb_mkdir(struct old *old, const char *path)
+static int smb_mkdir(struct target *target, const char *path)
 {
-	return make(old, path, DIRECTORY);
+	return make(target, path, DIRECTORY);
 }
 
-static int smb_symlink(struct old *old, const char *target, const char *path)
+static int smb_symlink(struct target *target, const char *text, const char *path)
 {
-	(void)old;
 	(void)target;
+	(void)text;
 	(void)path;
 	return -EOPNOTSUPP;
 }
 
-static int smb_mknod(struct old *old, const char *path, mode_t mode, dev_t device)
+static int smb_mknod(struct target *target, const char *path, mode_t mode, dev_t device)
 {
-	(void)old;
+	(void)target;
 	(void)path;
 	(void)mode;
 	(void)device;
 	return -EOPNOTSUPP;
 }
 
-/* What was given no descriptor has the one of OLD_STAGE, which would close it for good. */
-static int leave_stage(struct old *old, const char *from, const char *to)
+/* What was given no descriptor has the one of TARGET_STAGE, which would close it for good. */
+static int leave_stage(struct target *target, const char *from, const char *to)
 {
-	struct smb_old *smb = (struct smb_old *)old;
+	struct smb_target *smb = (struct smb_target *)target;
 	g_autofree char *dir = changed_parent(to);
 	gpointer directory;
 	int ret;
@@ -221,25 +221,25 @@ static int leave_stage(struct old *old, const char *from, const char *to)
 	return ret;
 }
 
-static int smb_protect_stage(struct old *old)
+static int smb_protect_stage(struct target *target)
 {
-	struct smb_old *smb = (struct smb_old *)old;
+	struct smb_target *smb = (struct smb_target *)target;
 	int ret;
 
 	smb_private_clear(&smb->private);
-	ret = smb_protect(smb->call, OLD_STAGE, &smb->private);
+	ret = smb_protect(smb->call, TARGET_STAGE, &smb->private);
 	if (!ret && !smb->private.kept)
-		g_message("%s: the old server does not keep the descriptor of " OLD_STAGE
+		g_message("%s: the old server does not keep the descriptor of " TARGET_STAGE
 			  ": what is carried can be read there by whoever may read what is made in "
 			  "the root, until it is in its place",
-			  old->where);
+			  target->where);
 	return ret;
 }
 
 /* FileRenameInformation, FileLinkInformation: the name counts from the share's root.  A file is
  * renamed while no other has it open to write. */
-static int name_to(struct old *old, const char *from, const char *to, uint32_t class, bool replace,
-		   bool directory)
+static int name_to(struct target *target, const char *from, const char *to, uint32_t class,
+		   bool replace, bool directory)
 {
 	struct wire_change what = {.access = READ_ATTRIBUTES |
 					     (class == RENAME ? DELETE : WRITE_ATTRIBUTES),
@@ -249,8 +249,8 @@ static int name_to(struct old *old, const char *from, const char *to, uint32_t c
 				   .type = INFO_FILE,
 				   .class = class,
 				   .alone = class == RENAME && !directory};
-	const char *base = smb_call_base(call_of(old));
-	g_autofree char *path = old_path(base, to);
+	const char *base = smb_call_base(call_of(target));
+	g_autofree char *path = target_path(base, to);
 	g_autofree uint8_t *name = g_malloc(2 * strlen(path) + 1);
 	g_autoptr(GByteArray) data = g_byte_array_new();
 	long len;
@@ -258,7 +258,7 @@ static int name_to(struct old *old, const char *from, const char *to, uint32_t c
 
 	if (!smb_path_ok(to))
 		return -EINVAL;
-	if (class == RENAME && (ret = leave_stage(old, from, to)))
+	if (class == RENAME && (ret = leave_stage(target, from, to)))
 		return ret;
 	len = smb_text_to_utf16(g_strdelimit(path, "/", '\\'), strlen(path), name);
 	if (len < 0)
@@ -269,24 +269,24 @@ static int name_to(struct old *old, const char *from, const char *to, uint32_t c
 	g_byte_array_append(data, name, (guint)len);
 	while (data->len < 24)
 		smb_put(data, 0, 1);
-	note_name(old, from);
-	note_name(old, to);
+	note_name(target, from);
+	note_name(target, to);
 	what.len = data->len;
-	return smb_do(call_of(old), from, "", &what, data->data);
+	return smb_do(call_of(target), from, "", &what, data->data);
 }
 
-static int smb_link(struct old *old, const char *from, const char *to)
+static int smb_link(struct target *target, const char *from, const char *to)
 {
-	int ret = name_to(old, from, to, LINK, false, false);
+	int ret = name_to(target, from, to, LINK, false, false);
 
 	/* what servers say whose file systems have no links */
 	return ret == -EREMOTEIO || ret == -ENOTSUP ? -EOPNOTSUPP : ret;
 }
 
 /* Servers mark a file that is renamed for the archive, and may not rename one that is read-only. */
-static int rename_file(struct old *old, const char *from, const char *to, bool over)
+static int rename_file(struct target *target, const char *from, const char *to, bool over)
 {
-	struct smb_call *call = call_of(old);
+	struct smb_call *call = call_of(target);
 	struct source_windows *windows;
 	uint32_t attributes, had = 0;
 	int ret = smb_look(call, from, &windows);
@@ -295,14 +295,14 @@ static int rename_file(struct old *old, const char *from, const char *to, bool o
 		return ret;
 	attributes = windows->attributes;
 	source_windows_free(windows);
-	ret = name_to(old, from, to, RENAME, over, false);
+	ret = name_to(target, from, to, RENAME, over, false);
 	if (ret == -EACCES) {
 		bool was_locked = !smb_make_writable(call, from, &had);
 
 		had = 0;
 		was_locked |= over && !smb_make_writable(call, to, &had);
 		if (was_locked)
-			ret = name_to(old, from, to, RENAME, over, false);
+			ret = name_to(target, from, to, RENAME, over, false);
 		if (ret && had)
 			smb_set_basic(call, to, 0, 0, 0, had);
 	}
@@ -312,44 +312,44 @@ static int rename_file(struct old *old, const char *from, const char *to, bool o
 }
 
 /* What is replaced is spelled so: the name of another one would be neither replaced nor given. */
-static int smb_rename(struct old *old, const char *from, const char *to, bool directory)
+static int smb_rename(struct target *target, const char *from, const char *to, bool directory)
 {
 	struct stat st;
 
-	return directory ? name_to(old, from, to, RENAME, false, true)
-			 : rename_file(old, from, to, !smb_stat(old, to, &st));
+	return directory ? name_to(target, from, to, RENAME, false, true)
+			 : rename_file(target, from, to, !smb_stat(target, to, &st));
 }
 
-static int smb_rename_new(struct old *old, const char *from, const char *to, bool directory)
+static int smb_rename_new(struct target *target, const char *from, const char *to, bool directory)
 {
-	return directory ? name_to(old, from, to, RENAME, false, true)
-			 : rename_file(old, from, to, false);
+	return directory ? name_to(target, from, to, RENAME, false, true)
+			 : rename_file(target, from, to, false);
 }
 
-static int smb_replace(struct old *old, const char *from, const char *to, const char *out)
+static int smb_replace(struct target *target, const char *from, const char *to, const char *out)
 {
-	int ret = leave_stage(old, from, to); /* before the place is empty */
+	int ret = leave_stage(target, from, to); /* before the place is empty */
 
 	if (!ret)
-		ret = rename_file(old, to, out, false);
+		ret = rename_file(target, to, out, false);
 	if (ret)
 		return ret;
-	ret = rename_file(old, from, to, false);
+	ret = rename_file(target, from, to, false);
 	if (ret)
-		rename_file(old, out, to, false);
+		rename_file(target, out, to, false);
 	return ret;
 }
 
-static int smb_remove(struct old *old, const char *path, bool directory)
+static int smb_remove(struct target *target, const char *path, bool directory)
 {
 	const uint32_t options = REPARSE_POINT | (directory ? DIRECTORY : NO_DIRECTORY);
-	struct smb_call *call = call_of(old);
+	struct smb_call *call = call_of(target);
 	g_autoptr(GByteArray) data = g_byte_array_new();
 	uint32_t had;
 	int ret;
 
 	smb_put(data, 1, 1);
-	note_name(old, path);
+	note_name(target, path);
 	ret = smb_set(call, path, DELETE, options, DISPOSITION, data);
 	if (ret == -EACCES && !smb_make_writable(call, path, &had)) {
 		ret = smb_set(call, path, DELETE, options, DISPOSITION, data);
@@ -378,15 +378,15 @@ static bool flush_failed(int ret)
 }
 
 /* One that nobody else has. */
-static int flush_another(struct old *old)
+static int flush_another(struct target *target)
 {
 	int ret;
 
-	smb_remove(old, PROBE, false);
-	ret = make(old, PROBE, NO_DIRECTORY);
+	smb_remove(target, PROBE, false);
+	ret = make(target, PROBE, NO_DIRECTORY);
 	if (!ret)
-		ret = smb_flush(call_of(old), PROBE, "");
-	smb_remove(old, PROBE, false);
+		ret = smb_flush(call_of(target), PROBE, "");
+	smb_remove(target, PROBE, false);
 	return ret;
 }
 
@@ -395,9 +395,9 @@ static int flush_another(struct old *old)
  * directories whose names have changed are flushed, and the last object that was given something,
  * which takes along what was given before, where the server's file system has one journal.
  */
-static int smb_sync(struct old *old)
+static int smb_sync(struct target *target)
 {
-	struct smb_old *smb = (struct smb_old *)old;
+	struct smb_target *smb = (struct smb_target *)target;
 	GHashTableIter iter;
 	gpointer path;
 	int ret;
@@ -411,7 +411,7 @@ static int smb_sync(struct old *old)
 			g_message("%s: the old server does not flush directories (%s): what is "
 				  "carried back may be lost there if it loses power within the "
 				  "next minute",
-				  old->where, g_strerror(-ret));
+				  target->where, g_strerror(-ret));
 		}
 		if (flush_failed(ret))
 			return ret;
@@ -422,80 +422,80 @@ static int smb_sync(struct old *old)
 	}
 	ret = smb->given ? smb_flush(smb->call, smb->given, "") : 0;
 	if (is_busy(ret))
-		ret = flush_another(old);
+		ret = flush_another(target);
 	if (is_busy(ret) || flush_failed(ret))
 		return ret;
 	g_clear_pointer(&smb->given, g_free);
 	return 0;
 }
 
-static GHashTable *smb_unsynced(struct old *old)
+static GHashTable *smb_unsynced(struct target *target)
 {
-	GHashTable *unsynced = ((struct smb_old *)old)->unsynced;
+	GHashTable *unsynced = ((struct smb_target *)target)->unsynced;
 
 	return g_hash_table_size(unsynced) ? unsynced : NULL;
 }
 
-static void smb_sync_names(struct old *old, const char *dir)
+static void smb_sync_names(struct target *target, const char *dir)
 {
-	g_hash_table_add(((struct smb_old *)old)->changed, g_strdup(dir));
+	g_hash_table_add(((struct smb_target *)target)->changed, g_strdup(dir));
 }
 
 /* ---- giving ---------------------------------------------------------------------------------- */
 
-static struct smb_file *smb_file_of(struct old_file *file)
+static struct smb_file *smb_file_of(struct target_file *file)
 {
 	return (struct smb_file *)file;
 }
 
-static void note_given(struct old_file *file)
+static void note_given(struct target_file *file)
 {
-	struct smb_old *smb = (struct smb_old *)file->old;
+	struct smb_target *smb = (struct smb_target *)file->target;
 
 	g_free(smb->given);
 	smb->given = g_strdup(smb_file_of(file)->path);
 }
 
-static int smb_open(struct old *old, const char *path, bool data, struct old_file **file)
+static int smb_open(struct target *target, const char *path, bool data, struct target_file **file)
 {
 	struct smb_file *opened = g_new0(struct smb_file, 1);
 
 	(void)data;
-	opened->file.old = old;
+	opened->file.target = target;
 	opened->path = g_strdup(path);
 	*file = &opened->file;
 	return 0;
 }
 
-static int smb_create(struct old *old, const char *path, struct old_file **file)
+static int smb_create(struct target *target, const char *path, struct target_file **file)
 {
-	int ret = make(old, path, NO_DIRECTORY);
+	int ret = make(target, path, NO_DIRECTORY);
 
-	return ret || !file ? ret : smb_open(old, path, true, file);
+	return ret || !file ? ret : smb_open(target, path, true, file);
 }
 
-static int smb_stat_file(struct old_file *file, struct stat *st)
+static int smb_stat_file(struct target_file *file, struct stat *st)
 {
-	int ret = smb_stat(file->old, smb_file_of(file)->path, st);
+	int ret = smb_stat(file->target, smb_file_of(file)->path, st);
 
 	if (!ret)
 		smb_file_of(file)->looked = *st;
 	return ret;
 }
 
-static void smb_close_file(struct old_file *file)
+static void smb_close_file(struct target_file *file)
 {
 	struct smb_file *opened = smb_file_of(file);
 
 	if (opened->had)
-		smb_set_basic(call_of(file->old), opened->path, 0, 0, 0, opened->had);
+		smb_set_basic(call_of(file->target), opened->path, 0, 0, 0, opened->had);
 	if (opened->held)
-		smb_leave(call_of(file->old), opened->path);
+		smb_leave(call_of(file->target), opened->path);
 	g_free(opened->path);
 	g_free(opened);
 }
 
-static int set_size(struct old_file *file, uint64_t size)
+static int set_size(struct target_file *file, uint64_t size)
 {
 	const struct wire_change what = {.access = WRITE_DATA,
 					 .options = NO_DIRECTORY,
@@ -507,34 +507,34 @@ static int set_size(struct old_file *file, uint64_t size)
 	g_autoptr(GByteArray) data = g_byte_array_new();
 
 	smb_put(data, size, 8);
-	return smb_do(call_of(file->old), smb_file_of(file)->path, "", &what, data->data);
+	return smb_do(call_of(file->target), smb_file_of(file)->path, "", &what, data->data);
 }
 
 /* Not before it was looked at: the time of change moves.  From here on nobody else writes to it;
  * who did since it was looked at is found out. */
-static int hold(struct old_file *file)
+static int hold(struct target_file *file)
 {
 	struct smb_file *opened = smb_file_of(file);
 	const struct stat *looked = &opened->looked;
-	int ret = smb_make_writable(call_of(file->old), opened->path, &opened->had);
+	int ret = smb_make_writable(call_of(file->target), opened->path, &opened->had);
 	struct stat st;
 
 	if (ret && ret != -EACCES)
 		return ret;
-	if (old_is_stage(file->old, opened->path))
+	if (target_is_stage(file->target, opened->path))
 		return 0;
-	ret = smb_hold(call_of(file->old), opened->path);
+	ret = smb_hold(call_of(file->target), opened->path);
 	opened->held = !ret;
 	if (!ret)
-		ret = smb_stat(file->old, opened->path, &st);
+		ret = smb_stat(file->target, opened->path, &st);
 	if (!ret && looked->st_ino &&
 	    (st.st_ino != looked->st_ino || st.st_size != looked->st_size ||
 	     migrate_ns(st.st_mtim) != migrate_ns(looked->st_mtim)))
-		ret = -OLD_CHANGED;
+		ret = -TARGET_CHANGED;
 	return ret;
 }
 
-static int smb_resize(struct old_file *file, off_t size)
+static int smb_resize(struct target_file *file, off_t size)
 {
 	struct smb_file *opened = smb_file_of(file);
 	int ret = opened->written ? 0 : hold(file);
@@ -545,9 +545,9 @@ static int smb_resize(struct old_file *file, off_t size)
 	return set_size(file, (uint64_t)size);
 }
 
-static ssize_t smb_read(struct old_file *file, void *data, size_t len, off_t at)
+static ssize_t smb_read(struct target_file *file, void *data, size_t len, off_t at)
 {
-	struct smb_call *call = call_of(file->old);
+	struct smb_call *call = call_of(file->target);
 	struct backend_request req = {.offset = (uint64_t)at,
 				      .count = (uint32_t)MIN(len, smb_call_max(call))};
 	const int ret = smb_ask(call, &req, BACKEND_READ, smb_file_of(file)->path);
@@ -558,48 +558,48 @@ static ssize_t smb_read(struct old_file *file, void *data, size_t len, off_t at)
 	return req.data_len;
 }
 
-static int smb_write(struct old_file *file, const void *data, size_t len, off_t at)
+static int smb_write(struct target_file *file, const void *data, size_t len, off_t at)
 {
-	return smb_write_at(call_of(file->old), smb_file_of(file)->path, "", data, len,
+	return smb_write_at(call_of(file->target), smb_file_of(file)->path, "", data, len,
 			    (uint64_t)at);
 }
 
 /* Before attributes are given, which may forbid it. */
-static int smb_sync_file(struct old_file *file)
+static int smb_sync_file(struct target_file *file)
 {
 	int ret = 0;
 
 	if (smb_file_of(file)->written)
-		ret = smb_flush(call_of(file->old), smb_file_of(file)->path, "");
+		ret = smb_flush(call_of(file->target), smb_file_of(file)->path, "");
 	smb_file_of(file)->written &= ret != 0;
 	return ret;
 }
 
-static int compare_smb(struct old_file *file, const struct attrs *attrs,
+static int compare_smb(struct target_file *file, const struct attrs *attrs,
 		       const struct volume_config *config)
 {
 	const char *path = smb_file_of(file)->path;
 	struct stat st;
-	int ret = smb_stat(file->old, path, &st);
+	int ret = smb_stat(file->target, path, &st);
 
 	if (!ret && smb_attrs_time(st.st_mtim) != smb_attrs_time(attrs->st.st_mtim))
 		ret = -EAGAIN;
 	if (ret || S_ISLNK(attrs->st.st_mode))
 		return ret;
-	return smb_compare_attrs(call_of(file->old), path, attrs, config);
+	return smb_compare_attrs(call_of(file->target), path, attrs, config);
 }
 
-static void note_bare(const struct old_file *file, const struct smb_attrs *smb, bool directory)
+static void note_bare(const struct target_file *file, const struct smb_attrs *smb, bool directory)
 {
-	const struct smb_old *old = (const struct smb_old *)file->old;
+	const struct smb_target *target = (const struct smb_target *)file->target;
 	const char *path = ((const struct smb_file *)file)->path;
 
-	g_hash_table_remove(old->bare, path);
-	if (old->private.kept && !smb->sd && g_str_has_prefix(path, OLD_STAGE "/"))
-		g_hash_table_insert(old->bare, g_strdup(path), GINT_TO_POINTER(directory));
+	g_hash_table_remove(target->bare, path);
+	if (target->private.kept && !smb->sd && g_str_has_prefix(path, TARGET_STAGE "/"))
+		g_hash_table_insert(target->bare, g_strdup(path), GINT_TO_POINTER(directory));
 }
 
-static int smb_give(struct old_file *file, const struct attrs *attrs,
+static int smb_give(struct target_file *file, const struct attrs *attrs,
 		    const struct volume_config *config, attrs_lost_fn lost, void *arg)
 {
 	struct smb_attrs smb;
@@ -610,12 +610,12 @@ static int smb_give(struct old_file *file, const struct attrs *attrs,
 	if (attrs->held)
 		return compare_smb(file, attrs, config);
 	if (S_ISLNK(attrs->st.st_mode))
-		return old_file_give_times(file, attrs);
+		return target_file_give_times(file, attrs);
 	note_given(file);
 	smb_attrs_take(attrs, config, &smb, lost, arg);
 	if (!smb.attributes || smb.added)
 		smb.attributes |= smb_file_of(file)->had;
-	ret = smb_give_attrs(call_of(file->old), smb_file_of(file)->path, &smb, lost, arg);
+	ret = smb_give_attrs(call_of(file->target), smb_file_of(file)->path, &smb, lost, arg);
 	if (!ret) {
 		smb_file_of(file)->had = 0;
 		note_bare(file, &smb, S_ISDIR(attrs->st.st_mode));
@@ -624,19 +624,19 @@ static int smb_give(struct old_file *file, const struct attrs *attrs,
 	return ret;
 }
 
-static int smb_give_times(struct old_file *file, const struct attrs *attrs)
+static int smb_give_times(struct target_file *file, const struct attrs *attrs)
 {
 	note_given(file);
-	return smb_set_basic(call_of(file->old), smb_file_of(file)->path, 0,
+	return smb_set_basic(call_of(file->target), smb_file_of(file)->path, 0,
 			     smb_attrs_time(attrs->st.st_atim), smb_attrs_time(attrs->st.st_mtim),
 			     0);
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-static void smb_close(struct old *old)
+static void smb_close(struct target *target)
 {
-	struct smb_old *smb = (struct smb_old *)old;
+	struct smb_target *smb = (struct smb_target *)target;
 
 	smb_private_clear(&smb->private);
 	smb_call_close(smb->call);
@@ -644,11 +644,11 @@ static void smb_close(struct old *old)
 	g_hash_table_unref(smb->unsynced);
 	g_hash_table_unref(smb->bare);
 	g_free(smb->given);
-	g_free(old->where);
+	g_free(target->where);
 	g_free(smb);
 }
 
-static const struct old_ops smb_ops = {
+static const struct target_ops smb_ops = {
 	.descriptors = true,
 	.folds = true,
 	.cannot_write = "give the user of rollback-source the rights to write there",
@@ -682,19 +682,19 @@ static const struct old_ops smb_ops = {
 	.give_times = smb_give_times,
 };
 
-struct old *old_open_smb(const char *url, const struct volume_config *config, GError **error)
+struct target *target_open_smb(const char *url, const struct volume_config *config, GError **error)
 {
 	struct smb_call *call = smb_call_open(url, config, error);
-	struct smb_old *smb;
+	struct smb_target *smb;
 
 	if (!call)
 		return NULL;
-	smb = g_new0(struct smb_old, 1);
-	smb->old.ops = &smb_ops;
-	smb->old.where = g_strdup(url);
+	smb = g_new0(struct smb_target, 1);
+	smb->target.ops = &smb_ops;
+	smb->target.where = g_strdup(url);
 	smb->call = call;
 	smb->bare = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
 	smb->unsynced = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
 	smb->changed = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-	return &smb->old;
+	return &smb->target;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ctl/check/target.h"
+#include "ctl/check/new_fs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -36,7 +36,7 @@ static uint32_t number_at(const uint8_t *bytes, size_t offset, unsigned len)
 	return value;
 }
 
-bool target_superblock(const uint8_t bytes[2048], uint32_t *inode_size, bool *ea_inode)
+bool new_fs_superblock(const uint8_t bytes[2048], uint32_t *inode_size, bool *ea_inode)
 {
 	if (number_at(bytes, 0x38, 2) != EXT4_MAGIC)
 		return false;
@@ -57,7 +57,7 @@ static char *device_name(dev_t device)
 	return g_strconcat("/dev/", strrchr(resolved, '/') + 1, NULL);
 }
 
-static void look_at_device(struct target *target, dev_t device)
+static void look_at_device(struct new_fs *target, dev_t device)
 {
 	uint8_t bytes[2048];
 	int fd;
@@ -67,7 +67,7 @@ static void look_at_device(struct target *target, dev_t device)
 	if (fd < 0)
 		return;
 	if (pread(fd, bytes, sizeof(bytes), 0) == sizeof(bytes))
-		target_superblock(bytes, &target->inode_size, &target->ea_inode);
+		new_fs_superblock(bytes, &target->inode_size, &target->ea_inode);
 	close(fd);
 }
 
@@ -84,7 +84,7 @@ static bool folds(const char *path)
 	return folds;
 }
 
-gboolean target_look(struct target *target, const char *path, GError **error)
+gboolean new_fs_look(struct new_fs *target, const char *path, GError **error)
 {
 	struct statvfs room;
 	struct statfs kind;
@@ -111,7 +111,7 @@ gboolean target_look(struct target *target, const char *path, GError **error)
 	return TRUE;
 }
 
-void target_clear(struct target *target)
+void new_fs_clear(struct new_fs *target)
 {
 	g_free(target->path);
 	g_free(target->device);
@@ -150,7 +150,7 @@ static uint32_t ratio_for(uint64_t size, uint64_t inodes)
 	return ratio;
 }
 
-struct need target_need(const struct target *target, const struct tally *tally, bool by_path)
+struct need new_fs_need(const struct new_fs *target, const struct tally *tally, bool by_path)
 {
 	struct need need = {.inode_size = wanted_inode_size(tally, by_path)};
 	const uint32_t inode_size = target->inode_size ? target->inode_size : need.inode_size;
@@ -178,7 +178,7 @@ struct need target_need(const struct target *target, const struct tally *tally, 
 	return need;
 }
 
-char *target_mkfs(const struct target *target, const struct need *need)
+char *new_fs_mkfs(const struct new_fs *target, const struct need *need)
 {
 	const bool wide = need->inode_size > 256;
 
