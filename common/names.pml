@@ -7,7 +7,7 @@
  * none is missed before; what was not listed is not there when the directory is filled.
  *
  *   here              in C
- *   Fill              fill_page.c: make_page_entered(), directory.c: conclude()
+ *   Fill              fill_page.c: make_page(), fill.c: conclude()
  *   complete          fill_state.c: directory_set_complete(), complete(), mark_filled()
  *   take back         fill_state.c: compare_names(); unlisted.c
  *   Name              one_name.c: directory_name(), name_make_entered()

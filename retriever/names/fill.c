@@ -2,19 +2,19 @@
 /*
  * Listing the old directory, page by page, and deciding that every name is here (I12).
  *
- * A run is over when nothing is pending: its listing has come to the end, or failed, and every page
- * was given back by fill_page.c.  The listing is pending until its last page is, and a page
- * before anybody can make it.  So when a run is over each entry that was listed is here, or
- * run->failed_names says why not.  A directory that changes under its listing (-EBADMSG) is listed
+ * A fill is over when nothing is pending: its listing has come to the end, or failed, and every
+ * page was given back by fill_page.c.  The listing is pending until its last page is, and a page
+ * before anybody can make it.  So when a fill is over each entry that was listed is here, or
+ * fill->failed_names says why not.  A directory that changes under its listing (-EBADMSG) is listed
  * anew, and one of whose names some were not found is listed once more (failed_names.h).
  *
  * The background lists first, all of a directory or as much of it as there is room for, and makes
  * it in the order of fileids then (fill_order.h): the old server may be one of disks.  Clients
- * have other runs, of pages as they come, and so is a listing that is only summed up.  A listing
+ * have other fills, of pages as they come, and so is a listing that is only summed up.  A listing
  * that repeats its names shows only when they are made, so from a name that comes again on nothing
  * more is kept before that.
  *
- * A run that left nothing out makes the directory `complete`: nobody makes a name in it any more
+ * A fill that left nothing out makes the directory `complete`: nobody makes a name in it any more
  * (directory_names_fixed()).  The record says FILLED when nobody is writing there and no bracket is
  * open.  A crash before that leaves an unfilled directory, and the next fill finds its names there.
  */
@@ -32,7 +32,7 @@
 #include "retriever/making/brought.h"
 #include "retriever/names/fill_order.h"
 #include "retriever/names/fill_page.h"
-#include "retriever/names/fill_run.h"
+#include "retriever/names/fill_stage.h"
 #include "retriever/names/fill_state.h"
 #include "retriever/objects/damage.h"
 #include "retriever/objects/errors.h"
@@ -43,68 +43,71 @@
 #define PAGES_AHEAD 2	  /* listed and not made yet */
 #define THERE_SPARE 10000 /* names of pages of the listing before, that are still made */
 
-static void list_next(struct run *run);
+static void list_next(struct fill *fill);
 static void make_kept(void *arg);
-static void list_anew(struct run *run);
-static void listing_failed(struct run *run, int status);
+static void list_anew(struct fill *fill);
+static void listing_failed(struct fill *fill, int status);
 
 /* With the lock held: whether a fill of at least this priority is on its way. */
 static bool running(struct object *object, enum backend_priority priority)
 {
-	for (GSList *l = directory_of(object)->runs; l; l = l->next)
-		if (((struct run *)l->data)->priority <= priority &&
-		    !((struct run *)l->data)->names_only)
+	for (GSList *l = directory_of(object)->fills; l; l = l->next)
+		if (((struct fill *)l->data)->priority <= priority &&
+		    ((struct fill *)l->data)->content != FILL_DUMMIES)
 			return true;
 	return false;
 }
 
-/* ---- the end of a run ---- */
+/* ---- the end of a fill ---- */
 
 /* Of directory_fill_names(). */
 static void names_entered(struct object *object, void *arg)
 {
-	struct run *run = arg;
+	struct fill *fill = arg;
+	int status = fill->outcome.status;
 
 	g_mutex_lock(&object->lock);
-	if (!run->status && !object->normal && !directory_of(object)->names &&
+	if (!status && !object->normal && !directory_of(object)->names &&
 	    object->record.state == MIGRATE_UNFILLED) {
 		object->record.flags |= MIGRATE_REC_NAMED;
-		run->status = object_store(object);
+		status = object_store(object);
 	}
-	directory_of(object)->runs = g_slist_remove(directory_of(object)->runs, run);
+	directory_of(object)->fills = g_slist_remove(directory_of(object)->fills, fill);
 	g_mutex_unlock(&object->lock);
 	fill_leave(object);
-	run->done(run->arg, run->status);
-	directory_run_free(run);
+	fill->done(fill->arg, status);
+	fill_free(fill);
 }
 
 static void nothing(void *arg, int status)
 {
 }
 
-static void fill(struct object *object, enum backend_priority priority, bool small_data,
-		 struct given_up *given_up, object_done_fn done, void *arg);
+static void start_fill(struct object *object, enum backend_priority priority,
+		       enum fill_content content, struct given_up *given_up, object_done_fn done,
+		       void *arg);
 
 /* Nobody else fills the directory.  moved: it was found elsewhere on the old server meanwhile. */
-static void give_up(struct run *run, bool moved)
+static void give_up(struct fill *fill, bool moved)
 {
-	struct object *object = run->object;
+	struct object *object = fill->object;
+	const struct fill_outcome *outcome = &fill->outcome;
 
-	if (run->stale && moved)
-		fill(object, run->priority, run->small_data, run->failed_names.given_up, nothing,
-		     NULL);
-	else if (run->stale)
+	if (outcome->result == FILL_LOST && moved)
+		start_fill(object, fill->priority, fill->content, fill->failed_names.given_up,
+			   nothing, NULL);
+	else if (outcome->result == FILL_LOST)
 		refind_start(object, directory_fill_again); /* the waiters wait for that */
-	else if (run->status == -ECANCELED && !g_atomic_int_get(&object->retriever->closing))
+	else if (outcome->status == -ECANCELED && !g_atomic_int_get(&object->retriever->closing))
 		directory_fill_again(object); /* withdrawn: somebody may wait for it by now */
 	else
-		object_fail(object, run->status,
-			    run->refused ? run->refused
+		object_fail(object, outcome->status,
+			    outcome->why ? outcome->why
 					 : "the directory could not be filled: see the names "
 					   "listed below it");
 }
 
-/* What failed for this run fails no more if another one has filled the directory. */
+/* What failed for this fill fails no more if another one has filled the directory. */
 static void forget_names(struct object *object)
 {
 	bool filled;
@@ -117,257 +120,273 @@ static void forget_names(struct object *object)
 }
 
 /* What its names are compared with. */
-static bool knows_names(const struct run *run)
+static bool knows_names(const struct fill *fill)
 {
-	return !run->status && !run->unlisted && (!run->object->retriever->copying || run->seen);
+	return fill->outcome.result == FILL_COMPLETE &&
+	       (!fill->object->retriever->copying || fill->sum);
 }
 
-/* Every name is here, but those that are given up; or the run has failed. */
-static void conclude(struct run *run)
+/* Every name is here, but those that are given up; or the fill has failed. */
+static void conclude(struct fill *fill)
 {
-	struct object *object = run->object;
-	bool others, moved = false, named = knows_names(run);
+	struct object *object = fill->object;
+	bool others, moved = false, named = knows_names(fill);
 
 	if (named) { /* before the lock is taken: there may be many */
-		name_diff_sort(run->names_listed, NULL);
-		name_diff_sort(run->failed_names.left_out, NULL);
+		name_diff_sort(fill->names_listed, NULL);
+		name_diff_sort(fill->failed_names.left_out, NULL);
 	}
 	g_mutex_lock(&object->lock);
-	directory_of(object)->runs = g_slist_remove(directory_of(object)->runs, run);
-	if (run->status == 0 && !object->normal && object->record.state == MIGRATE_UNFILLED &&
-	    !directory_of(object)->names) { /* the first run that has them all */
+	directory_of(object)->fills = g_slist_remove(directory_of(object)->fills, fill);
+	if (fill->outcome.status == 0 && !object->normal &&
+	    object->record.state == MIGRATE_UNFILLED &&
+	    !directory_of(object)->names) { /* the first fill that has them all */
 		if (named) {
-			directory_of(object)->listed = g_steal_pointer(&run->names_listed);
+			directory_of(object)->listed = g_steal_pointer(&fill->names_listed);
 			directory_of(object)->left_out =
-				g_steal_pointer(&run->failed_names.left_out);
+				g_steal_pointer(&fill->failed_names.left_out);
 		}
-		directory_of(object)->seen = g_steal_pointer(&run->seen);
+		directory_of(object)->seen = g_steal_pointer(&fill->sum);
 		directory_of(object)->free_seen = listing_sum_free;
-		directory_of(object)->same = run->same;
-		brought_note(object, !run->lacking);
+		directory_of(object)->same = fill->same;
+		brought_note(object, !fill->lacking);
 		directory_set_complete(object, directory_fill_again);
 	}
 	others = running(object, BACKEND_BACKGROUND) || directory_of(object)->names ||
 		 object->normal || object->record.state != MIGRATE_UNFILLED;
-	if (run->stale)
-		moved = object_source_moved(object, &run->source);
+	if (fill->outcome.result == FILL_LOST)
+		moved = object_source_moved(object, &fill->source);
 	g_mutex_unlock(&object->lock);
 	if (!others)
-		give_up(run, moved);
-	if (run->status)
+		give_up(fill, moved);
+	if (fill->outcome.status)
 		forget_names(object);
-	directory_run_free(run);
+	fill_free(fill);
+}
+
+static void fail_fill(struct fill *fill, enum fill_result result, int status, const char *why)
+{
+	fill->outcome = (struct fill_outcome){result, status, why};
 }
 
 /* Before the directory is called filled. */
 static void record_skipped(void *arg)
 {
-	struct run *run = arg;
-	struct object *object = run->object;
-	struct given_up *given_up = run->failed_names.given_up;
+	struct fill *fill = arg;
+	struct object *object = fill->object;
+	struct given_up *given_up = fill->failed_names.given_up;
+	const char *why = "the names that are skipped could not be put into the report";
+	int ret = given_up_record(given_up, object->retriever, fill->path);
 
-	run->status = given_up_record(given_up, object->retriever, run->path);
-	if (run->status)
-		run->refused = "the names that are skipped could not be put into the report";
-	else if (run->prior_fd >= 0)
-		run->status = given_up_put_aside(given_up, object->retriever, object->fd,
-						 run->prior_fd, run->path);
-	if (run->status && !run->refused)
-		run->refused = "what was copied of a name that is skipped could not be set aside";
-	conclude(run);
+	if (!ret && fill->prior_fd >= 0) {
+		why = "what was copied of a name that is skipped could not be set aside";
+		ret = given_up_put_aside(given_up, object->retriever, object->fd, fill->prior_fd,
+					 fill->path);
+	}
+	if (ret)
+		fail_fill(fill, FILL_FAILED, ret, why);
+	conclude(fill);
 }
 
 /* Of a copy: whether only the sum of this listing was wanted, and it is another one now. */
-static bool must_compare(struct run *run)
+static bool must_compare(struct fill *fill)
 {
 	bool summed, unchanged;
 
-	if (run->status || !run->seen)
+	if (fill->outcome.status || !fill->sum)
 		return false;
-	summed = listing_sum_sums_up(run->seen);
-	unchanged = listing_sum_unchanged(run->seen, run->object->fd);
+	summed = listing_sum_sums_up(fill->sum);
+	unchanged = listing_sum_unchanged(fill->sum, fill->object->fd);
 	if (summed && !unchanged)
 		return true;
-	g_atomic_int_add(&run->same, (gint)listing_sum_files(run->seen));
+	g_atomic_int_add(&fill->same, (gint)listing_sum_files(fill->sum));
 	if (unchanged)
-		g_clear_pointer(&run->seen, listing_sum_free);
+		g_clear_pointer(&fill->sum, listing_sum_free);
 	return false;
 }
 
-static void finish(struct run *run)
+static void finish(struct fill *fill)
 {
-	struct object *object = run->object;
+	struct object *object = fill->object;
 
-	if (must_compare(run)) {
-		failed_names_reset(&run->failed_names);
-		run->pending = 1;
-		run->lacking = 0; /* each is looked at now */
-		if (run->priority == BACKEND_BACKGROUND && !run->names_only)
-			run->order = sorted_new(object->retriever);
-		list_anew(run);
+	fill_enter_stage(fill, FILL_END);
+	if (must_compare(fill)) {
+		failed_names_reset(&fill->failed_names);
+		fill->pending = 1;
+		fill->lacking = 0; /* each is looked at now */
+		if (fill->priority == BACKEND_BACKGROUND && fill->content != FILL_DUMMIES)
+			fill->order = sorted_new(object->retriever);
+		list_anew(fill);
 		return;
 	}
-	if (!run->status && failed_names_listed(&run->failed_names) &&
+	if (!fill->outcome.status && failed_names_listed(&fill->failed_names) &&
 	    !directory_names_fixed(object)) {
-		run->pending = 1;
-		list_anew(run);
+		fill->pending = 1;
+		list_anew(fill);
 		return;
 	}
-	if (!run->status)
-		run->status = run->failed_names.status;
-	if (run->names_only) {
-		if (fill_enter(object, names_entered, run))
-			names_entered(object, run);
-	} else if (!run->status && given_up_count(run->failed_names.given_up) &&
+	if (!fill->outcome.status && fill->failed_names.status)
+		fail_fill(fill, FILL_FAILED, fill->failed_names.status, NULL);
+	if (fill->content == FILL_DUMMIES) {
+		if (fill_enter(object, names_entered, fill))
+			names_entered(object, fill);
+	} else if (!fill->outcome.status && given_up_count(fill->failed_names.given_up) &&
 		   !directory_names_fixed(object)) {
-		jobs_run(object->retriever->jobs, JOB_FLUSH, record_skipped, run);
+		jobs_run(object->retriever->jobs, JOB_FLUSH, record_skipped, fill);
 	} else {
-		conclude(run);
+		conclude(fill);
 	}
 }
 
-static void run_done_one(struct run *run)
+static void end_one(struct fill *fill)
 {
 	bool last;
 
-	g_mutex_lock(&run->lock);
-	last = --run->pending == 0;
-	g_mutex_unlock(&run->lock);
+	g_mutex_lock(&fill->lock);
+	last = --fill->pending == 0;
+	g_mutex_unlock(&fill->lock);
 	if (last)
-		finish(run);
+		finish(fill);
+}
+
+static void end_listing(struct fill *fill)
+{
+	fill_enter_stage(fill, FILL_LISTED);
+	end_one(fill);
 }
 
 /* ---- pages ---- */
 
-static void page_made(struct run *run)
+static void page_made(struct fill *fill)
 {
 	bool go_on;
 
-	g_mutex_lock(&run->lock);
-	run->pages--;
-	go_on = run->listing_waits;
-	run->listing_waits = false;
-	g_mutex_unlock(&run->lock);
-	if (go_on && run->order)
-		make_kept(run);
+	g_mutex_lock(&fill->lock);
+	fill->pages--;
+	go_on = fill->paused;
+	fill->paused = false;
+	g_mutex_unlock(&fill->lock);
+	if (go_on && fill->stage == FILL_MAKE)
+		make_kept(fill);
 	else if (go_on)
-		list_next(run);
-	run_done_one(run);
+		list_next(fill);
+	end_one(fill);
 }
 
 /* ---- in order ---- */
 
-static bool keeps_something(const struct run *run)
+static bool keeps_something(const struct fill *fill)
 {
-	return run->order && (run->rest || sorted_count(run->order));
+	return fill->order && (fill->rest || sorted_count(fill->order));
 }
 
-static void forget_kept(struct run *run)
+static void forget_kept(struct fill *fill)
 {
-	if (run->order)
-		sorted_forget(run->order);
-	g_clear_pointer(&run->rest, backend_batch_free);
+	if (fill->order)
+		sorted_forget(fill->order);
+	g_clear_pointer(&fill->rest, backend_batch_free);
 }
 
-static void start_making(struct run *run)
+static void start_making(struct fill *fill)
 {
-	run->names = (struct listing_progress){0};
-	jobs_run(run->object->retriever->jobs, JOB_BACKGROUND, make_kept, run);
+	fill_enter_stage(fill, FILL_MAKE);
+	fill->names = (struct listing_progress){0};
+	jobs_run(fill->object->retriever->jobs, JOB_BACKGROUND, make_kept, fill);
 }
 
 /* Nothing is kept any more. */
-static void all_made(struct run *run, int status)
+static void all_made(struct fill *fill, int status)
 {
-	if (!status)
-		status = run->failed;
+	if (!status && fill->listed < 0)
+		status = fill->listed;
 	if (status)
-		listing_failed(run, status);
-	else if (run->listed)
-		run_done_one(run);
+		listing_failed(fill, status);
+	else if (fill->listed)
+		end_listing(fill);
 	else
-		list_next(run);
+		list_next(fill);
 }
 
 /* What keeps the rest from being made, or 0. */
-static int stopped(const struct run *run)
+static int stopped(const struct fill *fill)
 {
-	if (g_atomic_int_get(&run->object->retriever->closing))
+	if (g_atomic_int_get(&fill->object->retriever->closing))
 		return -ECANCELED;
-	if (damage_found(run->object->retriever))
+	if (damage_found(fill->object->retriever))
 		return -EIO;
-	if (flags_word(run->object->fd, ""))
+	if (flags_word(fill->object->fd, ""))
 		return -EPERM; /* object_fail() says why */
-	return g_atomic_int_get(&run->full) > DIRECTORY_FULL_MAX ? -ENOSPC : 0;
+	return g_atomic_int_get(&fill->full) > DIRECTORY_FULL_MAX ? -ENOSPC : 0;
 }
 
-static struct backend_batch *next_kept(struct run *run, int *status)
+static struct backend_batch *next_kept(struct fill *fill, int *status)
 {
-	*status = stopped(run);
+	*status = stopped(fill);
 	if (*status)
-		forget_kept(run);
-	if (run->rest)
-		return g_steal_pointer(&run->rest);
-	return *status ? NULL : directory_order_take(run->order, status);
+		forget_kept(fill);
+	if (fill->rest)
+		return g_steal_pointer(&fill->rest);
+	return *status ? NULL : directory_order_take(fill->order, status);
 }
 
 /* On a worker; where it stops, whoever has made a page goes on, as a listing does. */
 static void make_kept(void *arg)
 {
-	struct run *run = arg;
+	struct fill *fill = arg;
 	bool wait = false;
 
 	while (!wait) {
 		int status;
-		struct backend_batch *batch = next_kept(run, &status);
+		struct backend_batch *batch = next_kept(fill, &status);
 
 		if (!batch) {
-			all_made(run, status);
+			all_made(fill, status);
 			return;
 		}
-		g_mutex_lock(&run->lock);
-		run->pending++;
-		wait = ++run->pages > PAGES_AHEAD;
-		run->listing_waits = wait;
-		g_mutex_unlock(&run->lock);
-		directory_page_make(run, batch);
+		g_mutex_lock(&fill->lock);
+		fill->pending++;
+		wait = ++fill->pages > PAGES_AHEAD;
+		fill->paused = wait;
+		g_mutex_unlock(&fill->lock);
+		fill_make_page(fill, batch);
 	}
 }
 
 /* Whether there is a name that is kept already; found in a listing that goes round in circles. */
-static bool comes_again(struct run *run, const struct backend_batch *batch)
+static bool comes_again(struct fill *fill, const struct backend_batch *batch)
 {
 	bool again = false;
 
 	for (guint i = 0; i < batch->entries->len; i++)
 		again |= listing_is_endless(
-			&run->names,
+			&fill->names,
 			g_str_hash(g_array_index(batch->entries, struct source_entry, i).name), 0);
 	return again;
 }
 
-static void keep_page(struct run *run, struct backend_batch *batch)
+static void keep_page(struct fill *fill, struct backend_batch *batch)
 {
-	bool again = comes_again(run, batch);
-	guint kept = directory_order_keep(run->order, batch);
+	bool again = comes_again(fill, batch);
+	guint kept = directory_order_keep(fill->order, batch);
 
 	if (kept < batch->entries->len) {
 		g_array_remove_range(batch->entries, 0, kept);
-		run->rest = batch;
+		fill->rest = batch;
 	} else {
 		backend_batch_free(batch);
 	}
-	if (run->listed || run->rest || again || sorted_full(run->order))
-		start_making(run);
+	if (fill->listed || fill->rest || again || sorted_full(fill->order))
+		start_making(fill);
 	else
-		list_next(run);
+		list_next(fill);
 }
 
 /* ---- the listing ---- */
 
 /* Whether what was not listed is given up.  One that is gone was looked for before. */
-static bool leaves_rest(struct run *run, int status)
+static bool leaves_rest(struct fill *fill, int status)
 {
-	struct object *object = run->object;
+	struct object *object = fill->object;
 	bool gone;
 
 	g_mutex_lock(&object->lock);
@@ -375,97 +394,93 @@ static bool leaves_rest(struct run *run, int status)
 	g_mutex_unlock(&object->lock);
 	if (status == -ESTALE && !gone)
 		return false;
-	return given_up_takes_rest(run->failed_names.given_up, object->fd, status,
-				   status == -ESTALE ? VERSION_GONE
-						     : directory_run_refusal(run, status));
+	return given_up_takes_rest(fill->failed_names.given_up, object->fd, status,
+				   status == -ESTALE ? VERSION_GONE : fill_refusal(fill, status));
 }
 
-static void listing_failed(struct run *run, int status)
+static void listing_failed(struct fill *fill, int status)
 {
-	if (status == -EBADMSG && run->restarts < 5) { /* the directory changed under the listing */
-		run->restarts++;
-		failed_names_reset(&run->failed_names);
-		list_anew(run);
+	if (status == -EBADMSG &&
+	    fill->restarts < 5) { /* the directory changed under the listing */
+		fill->restarts++;
+		failed_names_reset(&fill->failed_names);
+		list_anew(fill);
 		return;
 	}
-	if (keeps_something(run) && status != -ECANCELED && status != GATE_WITHDRAWN) {
-		run->failed = status; /* once that is made */
-		start_making(run);
+	if (keeps_something(fill) && status != -ECANCELED && status != GATE_WITHDRAWN) {
+		fill->listed = status; /* once that is made */
+		start_making(fill);
 		return;
 	}
 	/* a path that leads nowhere any more, or to something else */
 	if (status == -ENOENT || status == -ENOTDIR)
 		status = -ESTALE;
-	if (status == GATE_WITHDRAWN && run->req.attempts)
-		object_note_later(run->object);
+	if (status == GATE_WITHDRAWN && fill->req.attempts)
+		object_note_later(fill->object);
 	if (status == GATE_WITHDRAWN)
 		status = -ECANCELED;
-	if (!leaves_rest(run, status)) {
-		g_mutex_lock(&run->lock);
-		run->status = status;
-		run->stale = status == -ESTALE;
-		run->refused = directory_run_refusal(run, status);
-		g_mutex_unlock(&run->lock);
-	} else {
-		run->unlisted = true;
-	}
-	run_done_one(run);
+	if (leaves_rest(fill, status))
+		fill->outcome.result = FILL_PARTLY;
+	else
+		fail_fill(fill, status == -ESTALE ? FILL_LOST : FILL_FAILED, status,
+			  fill_refusal(fill, status));
+	end_listing(fill);
 }
 
-static void note_names(struct run *run, const struct backend_batch *batch)
+static void note_names(struct fill *fill, const struct backend_batch *batch)
 {
 	for (guint i = 0; i < batch->entries->len; i++) {
 		const struct source_entry *entry =
 			&g_array_index(batch->entries, struct source_entry, i);
 		uint64_t hash = listing_sum_hash(entry->name);
 
-		if (!directory_reserves(run->path, entry->name) &&
+		if (!directory_reserves(fill->path, entry->name) &&
 		    !(entry->has_attr &&
-		      directory_is_snapshot(run->object->retriever->config, entry)))
-			g_array_append_val(run->names_listed, hash);
+		      directory_is_snapshot(fill->object->retriever->config, entry)))
+			g_array_append_val(fill->names_listed, hash);
 	}
 }
 
 static void page_listed(struct backend_request *req)
 {
-	struct run *run = req->user;
+	struct fill *fill = req->user;
 	struct backend_batch *batch;
 	bool eof = req->eof, wait;
 
-	if (!req->status && req->has_attr && !run->source.handle_len &&
-	    req->attr.fileid != run->fileid) {
+	if (!req->status && req->has_attr && !fill->source.handle_len &&
+	    req->attr.fileid != fill->fileid) {
 		g_clear_pointer(&req->batch, backend_batch_free);
 		req->status = -ESTALE; /* its path leads to another one now */
 	}
 	if (req->status) {
-		listing_failed(run, req->status);
+		listing_failed(fill, req->status);
 		return;
 	}
-	failed_names_add_refused(&run->failed_names, req->batch);
-	note_names(run, req->batch);
+	failed_names_add_refused(&fill->failed_names, req->batch);
+	note_names(fill, req->batch);
 	batch = g_steal_pointer(&req->batch);
-	run->listed = eof;
-	if (run->seen && !run->names_only)
-		listing_sum_pass(run->seen, run->object->fd, batch, eof);
-	if (run->order && !(eof && !keeps_something(run))) {
-		keep_page(run, batch);
+	fill->listed = eof;
+	if (fill->sum && fill->content != FILL_DUMMIES)
+		listing_sum_pass(fill->sum, fill->object->fd, batch, eof);
+	if (fill->order && !(eof && !keeps_something(fill))) {
+		keep_page(fill, batch);
 		return;
 	}
-	if (run->order)
+	if (fill->order)
 		directory_order_batch(batch);
-	g_mutex_lock(&run->lock);
-	run->pending++;
-	run->pages++;
-	wait = !eof && run->pages > PAGES_AHEAD;
-	run->listing_waits = wait;
-	g_mutex_unlock(&run->lock);
+	g_mutex_lock(&fill->lock);
+	fill->pending++;
+	fill->pages++;
+	wait = !eof && fill->pages > PAGES_AHEAD;
+	fill->paused = wait;
+	g_mutex_unlock(&fill->lock);
 	/* where the listing waits, whoever made a page goes on with it: from the unlock on req is
-	 * theirs, and run when this page is handed over */
-	directory_page_make(run, batch);
+	 * theirs, and the fill when this page is handed over */
+	fill_make_page(fill, batch);
 	if (eof)
-		run_done_one(run);
+		end_listing(fill);
 	else if (!wait)
-		list_next(run);
+		list_next(fill);
 }
 
 /* -1: it cannot be read. */
@@ -482,100 +497,102 @@ static gint count_names_fill(int dir_fd)
 }
 
 /* Whether more names were found here than there are: some were listed twice. */
-static bool repeats_itself(struct run *run)
+static bool repeats_itself(struct fill *fill)
 {
-	gint there = g_atomic_int_get(&run->there), names;
+	gint there = g_atomic_int_get(&fill->there), names;
 
-	if (there <= run->there_max)
+	if (there <= fill->there_max)
 		return false;
-	run->there_max = there > G_MAXINT / 2 ? G_MAXINT : 2 * there;
-	names = count_names_fill(run->object->fd);
+	fill->there_max = there > G_MAXINT / 2 ? G_MAXINT : 2 * there;
+	names = count_names_fill(fill->object->fd);
 	return names >= 0 && there - THERE_SPARE > names;
 }
 
 /* 0, or why the listing need not go on. */
-static int no_use(struct run *run)
+static int no_use(struct fill *fill)
 {
-	int status = stopped(run);
+	int status = stopped(fill);
 
 	if (status)
 		return status;
-	if (run->req.cookie && listing_is_endless(&run->progress, run->req.cookie, 0))
+	if (fill->req.cookie && listing_is_endless(&fill->progress, fill->req.cookie, 0))
 		return -ELOOP;
-	return repeats_itself(run) ? -ELOOP : 0;
+	return repeats_itself(fill) ? -ELOOP : 0;
 }
 
-static void list_next(struct run *run)
+static void list_next(struct fill *fill)
 {
-	int status = no_use(run);
+	int status = no_use(fill);
 
+	fill_enter_stage(fill, FILL_LIST);
 	if (status) {
-		listing_failed(run, status);
+		listing_failed(fill, status);
 		return;
 	}
-	run->req.op = BACKEND_READDIR;
-	run->req.priority = run->priority;
-	run->req.trace = run->trace;
-	run->req.names_only = run->names_only;
-	run->req.done = page_listed;
-	run->req.user = run;
-	gate_submit(run->object->retriever->gate, &run->req);
+	fill->req.op = BACKEND_READDIR;
+	fill->req.priority = fill->priority;
+	fill->req.trace = fill->trace;
+	fill->req.names_only = fill->content == FILL_DUMMIES;
+	fill->req.done = page_listed;
+	fill->req.user = fill;
+	gate_submit(fill->object->retriever->gate, &fill->req);
 }
 
-static void list_anew(struct run *run)
+static void list_anew(struct fill *fill)
 {
-	run->req.cookie = run->req.verf = 0;
-	forget_kept(run);
-	run->progress = run->names = (struct listing_progress){0};
-	g_atomic_int_set(&run->there, 0);
-	g_atomic_int_set(&run->same, 0);
-	run->there_max = THERE_SPARE;
-	g_array_set_size(run->names_listed, 0);
-	if (run->seen)
-		listing_sum_reset(run->seen);
-	list_next(run);
+	fill->listed = 0;
+	fill->req.cookie = fill->req.verf = 0;
+	forget_kept(fill);
+	fill->progress = fill->names = (struct listing_progress){0};
+	g_atomic_int_set(&fill->there, 0);
+	g_atomic_int_set(&fill->same, 0);
+	fill->there_max = THERE_SPARE;
+	g_array_set_size(fill->names_listed, 0);
+	if (fill->sum)
+		listing_sum_reset(fill->sum);
+	list_next(fill);
 }
 
-/* ---- runs ---- */
+/* ---- fills ---- */
 
 /* With the lock held. */
-static struct run *begin_fill(struct object *object, enum backend_priority priority,
-			      bool small_data, int *ret)
+static struct fill *begin_fill(struct object *object, enum backend_priority priority,
+			       enum fill_content content, int *ret)
 {
-	struct run *run = directory_run_new(object, priority, small_data, ret);
+	struct fill *fill = fill_new(object, priority, content, ret);
 
-	run->page_made = page_made;
-	run->there_max = THERE_SPARE;
-	return run;
+	fill->page_made = page_made;
+	fill->there_max = THERE_SPARE;
+	return fill;
 }
 
 void directory_fill_names(struct object *object, object_done_fn done, void *arg)
 {
-	struct run *run = NULL;
+	struct fill *fill = NULL;
 	int ret = 0;
 
 	g_mutex_lock(&object->lock);
 	if (!object->normal && object->record.state == MIGRATE_UNFILLED &&
-	    !directory_of(object)->runs && !(object->record.flags & MIGRATE_REC_NAMED)) {
-		run = begin_fill(object, BACKEND_BACKGROUND, false, &ret);
-		run->names_only = true;
-		run->done = done;
-		run->arg = arg;
+	    !directory_of(object)->fills && !(object->record.flags & MIGRATE_REC_NAMED)) {
+		fill = begin_fill(object, BACKEND_BACKGROUND, FILL_DUMMIES, &ret);
+		fill->done = done;
+		fill->arg = arg;
 	}
 	g_mutex_unlock(&object->lock);
-	if (!run)
+	if (!fill)
 		done(arg, 0);
 	else if (ret)
-		listing_failed(run, ret);
+		listing_failed(fill, ret);
 	else
-		list_next(run);
+		list_next(fill);
 }
 
-static void fill(struct object *object, enum backend_priority priority, bool small_data,
-		 struct given_up *given_up, object_done_fn done, void *arg)
+static void start_fill(struct object *object, enum backend_priority priority,
+		       enum fill_content content, struct given_up *given_up, object_done_fn done,
+		       void *arg)
 {
 	struct trace_id id = trace_current();
-	struct run *run = NULL;
+	struct fill *fill = NULL;
 	int ret = 0;
 
 	g_mutex_lock(&object->lock);
@@ -585,19 +602,20 @@ static void fill(struct object *object, enum backend_priority priority, bool sma
 		return;
 	}
 	if (given_up || !running(object, priority)) {
-		run = begin_fill(object, priority, small_data, &ret);
-		run->not_here = g_steal_pointer(&directory_of(object)->not_here);
+		fill = begin_fill(object, priority, content, &ret);
+		fill->not_here = g_steal_pointer(&directory_of(object)->not_here);
 	}
 	if (given_up)
-		run->failed_names.given_up = given_up_ref(given_up);
-	if (run && priority == BACKEND_BACKGROUND && !(run->seen && listing_sum_sums_up(run->seen)))
-		run->order = sorted_new(object->retriever);
+		fill->failed_names.given_up = given_up_ref(given_up);
+	if (fill && priority == BACKEND_BACKGROUND &&
+	    !(fill->sum && listing_sum_sums_up(fill->sum)))
+		fill->order = sorted_new(object->retriever);
 	waiters_add(object, 0, 0, priority == BACKEND_BACKGROUND, done, arg);
 	g_mutex_unlock(&object->lock);
-	if (run && ret)
-		listing_failed(run, ret);
-	else if (run)
-		list_next(run);
+	if (fill && ret)
+		listing_failed(fill, ret);
+	else if (fill)
+		list_next(fill);
 	else
 		trace_event(TRACE_SHARED, &id, "directory", 0, 0, 0, 0);
 }
@@ -605,13 +623,14 @@ static void fill(struct object *object, enum backend_priority priority, bool sma
 void directory_fill(struct object *object, enum backend_priority priority, bool small_data,
 		    object_done_fn done, void *arg)
 {
-	fill(object, priority, small_data, NULL, done, arg);
+	start_fill(object, priority, small_data ? FILL_OBJECTS_AND_DATA : FILL_OBJECTS, NULL, done,
+		   arg);
 }
 
 void directory_fill_without(struct object *object, struct given_up *given_up, object_done_fn done,
 			    void *arg)
 {
-	fill(object, BACKEND_DEMAND, false, given_up, done, arg);
+	start_fill(object, BACKEND_DEMAND, FILL_OBJECTS, given_up, done, arg);
 }
 
 void directory_fill_again(struct object *object)
@@ -627,9 +646,9 @@ void directory_fill_again(struct object *object)
 
 static bool is_of_fill(const struct backend_request *req, const void *object)
 {
-	const struct run *run = req->done == page_listed ? req->user : directory_page_run(req);
+	const struct fill *fill = req->done == page_listed ? req->user : fill_of_request(req);
 
-	return run && run->object == object && run->priority != BACKEND_BACKGROUND;
+	return fill && fill->object == object && fill->priority != BACKEND_BACKGROUND;
 }
 
 bool directory_fill_cancel(struct object *object, void *arg)

@@ -7,10 +7,10 @@
  * page are on their way together.  What answers must be what was listed, by its number; if not, the
  * name is looked up, once, for it may have been removed or replaced since.
  *
- * A page is given back to the listing when the last of its entries is here or in run->failed_names,
- * so that no directory is called filled with one left out (I12).  Entries are made having entered
- * the directory (fill_enter()), and none any more when another fill has brought every name: a
- * client may have removed it since (I6).
+ * A page is given back to the listing when the last of its entries is here or in
+ * fill->failed_names, so that no directory is called filled with one left out (I12).  Entries are
+ * made having entered the directory (fill_enter()), and none any more when another fill has brought
+ * every name: a client may have removed it since (I6).
  *
  * A crash leaves some of the names in an unfilled directory, each of an object that was whole
  * before it had the name (make.h).  The next fill finds them there.  A directory among them has its
@@ -47,7 +47,7 @@
 #define TURN	  256 /* entries at a time; then clients may change the directory */
 #define LISTINGS  8   /* of directories of one page at a time */
 
-/* What a worker is to do for a run. */
+/* What a worker is to do for a fill. */
 struct work {
 	GList link;
 	struct page *page;	   /* whose entries are to be made, or */
@@ -55,7 +55,7 @@ struct work {
 };
 
 struct page {
-	struct run *run;
+	struct fill *fill;
 	struct work work;
 	struct backend_batch *batch;
 	atomic_uint left; /* questions without an answer, and the page itself */
@@ -66,7 +66,7 @@ struct page {
 /* One entry that needs more than its listing. */
 struct question {
 	struct page *page;
-	struct run *run;
+	struct fill *fill;
 	struct backend_request req;
 	struct source_entry entry;
 	char *name;
@@ -84,23 +84,23 @@ static void ask_lookup(struct question *q);
 static void ask_object(struct question *q, enum backend_op op);
 static void list_next_directory(struct page *page);
 
-static void run_work(struct run *run, void (*fn)(void *arg), void *arg)
+static void start_work(struct fill *fill, void (*fn)(void *arg), void *arg)
 {
-	if (run->priority == BACKEND_BACKGROUND)
-		jobs_run(run->object->retriever->jobs, JOB_BACKGROUND, fn, arg);
+	if (fill->priority == BACKEND_BACKGROUND)
+		jobs_run(fill->object->retriever->jobs, JOB_BACKGROUND, fn, arg);
 	else
-		jobs_run(run->object->retriever->jobs, JOB_DEMAND, fn, arg);
+		jobs_run(fill->object->retriever->jobs, JOB_DEMAND, fn, arg);
 }
 
 static void page_done_one(struct page *page)
 {
-	struct run *run = page->run;
+	struct fill *fill = page->fill;
 
 	if (atomic_fetch_sub(&page->left, 1) > 1)
 		return;
 	backend_batch_free(page->batch);
 	g_slice_free(struct page, page);
-	run->page_made(run);
+	fill->page_made(fill);
 }
 
 /* ---- one entry ---- */
@@ -138,23 +138,23 @@ struct stub_parent directory_parent(const struct object *object, bool named, con
 }
 
 /* Of how many bytes a file may have to be brought with its name, now. */
-static uint32_t small_now(const struct run *run)
+static uint32_t small_now(const struct fill *fill)
 {
-	struct retriever *retriever = run->object->retriever;
+	struct retriever *retriever = fill->object->retriever;
 
-	return run->small_data && !durability_crowded(retriever, true) &&
-			       stub_has_room(run->object->fd)
+	return fill->content == FILL_OBJECTS_AND_DATA && !durability_crowded(retriever, true) &&
+			       stub_has_room(fill->object->fd)
 		       ? MIN(SMALL, retriever->max_read)
 		       : 0;
 }
 
-static struct stub_parent parent_of(struct run *run)
+static struct stub_parent parent_of(struct fill *fill)
 {
 	struct stub_parent parent =
-		directory_parent(run->object, run->named, run->path, run->prior_fd);
+		directory_parent(fill->object, fill->named, fill->path, fill->prior_fd);
 
-	parent.same = &run->same;
-	parent.lacking = &run->lacking;
+	parent.same = &fill->same;
+	parent.lacking = &fill->lacking;
 	return parent;
 }
 
@@ -212,47 +212,48 @@ bool directory_is_in_itself(const struct object *directory, const char *path,
 }
 
 /* Something has the entry's name already: NULL, or why it is not the entry. */
-static const char *there(struct run *run, const struct source_entry *entry)
+static const char *there(struct fill *fill, const struct source_entry *entry)
 {
 	/* as it is written nothing here has it */
-	if (run->not_here && listed_has(run->not_here, listing_sum_hash(entry->name)))
+	if (fill->not_here && listed_has(fill->not_here, listing_sum_hash(entry->name)))
 		return NAME_TAKEN;
-	return run->names_only ? NULL : directory_why_other(run->object, entry);
+	return fill->content == FILL_DUMMIES ? NULL : directory_why_other(fill->object, entry);
 }
 
 /* reason: NULL, or what is known of it. */
-static void fail_name(struct run *run, const char *name, int status, const char *reason)
+static void fail_name(struct fill *fill, const char *name, int status, const char *reason)
 {
 	const char *word =
-		status == -EPERM && run->prior_fd >= 0 ? flags_word(run->prior_fd, name) : NULL;
+		status == -EPERM && fill->prior_fd >= 0 ? flags_word(fill->prior_fd, name) : NULL;
 	g_autofree char *flagged =
 		word ? g_strdup_printf("what was copied of it, in .migrate/prior, is %s: take that "
 				       "off, then retry",
 				       word)
 		     : NULL;
 
-	failed_names_add(&run->failed_names, name, status,
+	failed_names_add(&fill->failed_names, name, status,
 			 reason	   ? reason
 			 : flagged ? flagged
 				   : name_not_made(status));
 }
 
 /* 0; STUB_ASK, STUB_ASK_BARE: the old server has to be asked for its extended attributes first. */
-static int make(struct run *run, const struct stub_parent *parent, const struct source_entry *entry,
-		const char *target, const struct source_xattrs *xattrs)
+static int make(struct fill *fill, const struct stub_parent *parent,
+		const struct source_entry *entry, const char *target,
+		const struct source_xattrs *xattrs)
 {
 	const char *reason = NULL;
 	int ret;
 
-	if (run->names_only)
+	if (fill->content == FILL_DUMMIES)
 		ret = make_dummy(parent, entry);
-	else if (directory_is_in_itself(run->object, run->path, entry))
+	else if (directory_is_in_itself(fill->object, fill->path, entry))
 		ret = -ELOOP;
 	else
-		ret = stub_create(run->object->retriever, parent, entry, target, xattrs);
+		ret = stub_create(fill->object->retriever, parent, entry, target, xattrs);
 	if (ret == STUB_THERE) {
-		g_atomic_int_inc(&run->there);
-		reason = there(run, entry);
+		g_atomic_int_inc(&fill->there);
+		reason = there(fill, entry);
 		ret = reason ? -EEXIST : 0;
 	}
 	if (ret >= STUB_ASK)
@@ -260,9 +261,9 @@ static int make(struct run *run, const struct stub_parent *parent, const struct 
 	if (ret == -ENOENT) /* of ours, not of the old server */
 		ret = -EIO;
 	if (ret == -ENOSPC || ret == -EDQUOT)
-		g_atomic_int_inc(&run->full);
+		g_atomic_int_inc(&fill->full);
 	if (ret < 0)
-		fail_name(run, entry->name, ret, reason);
+		fail_name(fill, entry->name, ret, reason);
 	return 0;
 }
 
@@ -273,7 +274,7 @@ static struct question *question_new(struct page *page, const struct source_entr
 	struct question *q = g_slice_new0(struct question);
 
 	q->page = page;
-	q->run = page->run;
+	q->fill = page->fill;
 	q->name = g_strdup(entry->name);
 	q->entry = *entry;
 	q->entry.name = q->name;
@@ -286,14 +287,14 @@ static void question_forget_xattrs(struct question *q)
 {
 	g_clear_pointer(&q->xattrs, source_xattrs_free);
 	if (q->req.carried)
-		gate_carried(q->run->object->retriever->gate, &q->req);
+		gate_carried(q->fill->object->retriever->gate, &q->req);
 }
 
 static void question_free(struct question *q)
 {
 	struct page *page = q->page;
 
-	directory_run_got(q->run, &q->entry.attr);
+	fill_got_bytes(q->fill, &q->entry.attr);
 	source_object_clear(&q->source);
 	question_forget_xattrs(q);
 	g_clear_pointer(&q->listing, backend_batch_free);
@@ -305,15 +306,15 @@ static void question_free(struct question *q)
 	page_done_one(page);
 }
 
-/* NULL: nobody works for the run any more. */
-static struct work *next_work(struct run *run)
+/* NULL: nobody works for the fill any more. */
+static struct work *next_work(struct fill *fill)
 {
 	GList *link;
 
-	g_mutex_lock(&run->work_lock);
-	link = g_queue_pop_head_link(&run->work);
-	run->working = link != NULL;
-	g_mutex_unlock(&run->work_lock);
+	g_mutex_lock(&fill->work.lock);
+	link = g_queue_pop_head_link(&fill->work.queue);
+	fill->work.running = link != NULL;
+	g_mutex_unlock(&fill->work.lock);
 	return link ? link->data : NULL;
 }
 
@@ -328,19 +329,19 @@ static void question_made(struct question *q, bool made)
 static void make_page(struct page *page, struct stub_parent *parent);
 
 /* FALSE: the old server has to be asked. */
-static bool do_work(const struct work *work, struct run *run, struct stub_parent *parent)
+static bool do_work(const struct work *work, struct fill *fill, struct stub_parent *parent)
 {
 	struct question *q = work->question;
 	bool made;
 
-	parent->brought = taker_of_data(run->object->retriever);
+	parent->brought = taker_of_data(fill->object->retriever);
 	if (work->page) {
 		make_page(work->page, parent);
 		return true;
 	}
 	parent->listing = q->listing;
-	made = directory_names_fixed(run->object) ||
-	       !make(run, parent, &q->entry, q->target, q->xattrs);
+	made = directory_names_fixed(fill->object) ||
+	       !make(fill, parent, &q->entry, q->target, q->xattrs);
 	parent->listing = NULL;
 	return made;
 }
@@ -355,66 +356,66 @@ static void work_done(const struct work *work, bool made)
 
 static void do_all_work(void *arg);
 
-/* It is the run's next again, after whoever waits to change the directory (I11). */
-static void do_later(struct run *run, struct work *work)
+/* It is the fill's next again, after whoever waits to change the directory (I11). */
+static void do_later(struct fill *fill, struct work *work)
 {
-	g_mutex_lock(&run->work_lock);
-	g_queue_push_head_link(&run->work, &work->link);
-	g_mutex_unlock(&run->work_lock);
-	run_work(run, do_all_work, run);
+	g_mutex_lock(&fill->work.lock);
+	g_queue_push_head_link(&fill->work.queue, &work->link);
+	g_mutex_unlock(&fill->work.lock);
+	start_work(fill, do_all_work, fill);
 }
 
-/* The last one is given back when nothing of the run is needed any more. */
+/* The last one is given back when nothing of the fill is needed any more. */
 static void work_entered(struct object *object, void *arg)
 {
-	struct run *run = arg;
-	struct stub_parent parent = parent_of(run);
-	struct work *work = next_work(run), *next;
+	struct fill *fill = arg;
+	struct stub_parent parent = parent_of(fill);
+	struct work *work = next_work(fill), *next;
 	unsigned done = 0;
 	bool made;
 
 	for (;; work = next) {
-		made = do_work(work, run, &parent);
+		made = do_work(work, fill, &parent);
 		done += work->page ? TURN : 1;
-		next = next_work(run);
+		next = next_work(fill);
 		if (!next || done >= TURN)
 			break;
 		work_done(work, made);
 	}
 	fill_leave(object);
-	work_done(work, made); /* the run is there as long as there is a next one */
+	work_done(work, made); /* the fill is there as long as there is a next one */
 	if (next)
-		do_later(run, next);
+		do_later(fill, next);
 }
 
 static void do_all_work(void *arg)
 {
-	struct run *run = arg;
+	struct fill *fill = arg;
 
-	if (fill_enter(run->object, work_entered, run))
-		work_entered(run->object, run);
+	if (fill_enter(fill->object, work_entered, fill))
+		work_entered(fill->object, fill);
 }
 
 /* One after the other: several at a time in one directory would wait for its lock in the kernel,
  * and the old server would be asked about several pages in turn. */
-static void queue_work(struct run *run, struct work *work)
+static void queue_work(struct fill *fill, struct work *work)
 {
 	bool begin;
 
 	work->link = (GList){.data = work};
-	g_mutex_lock(&run->work_lock);
-	g_queue_push_tail_link(&run->work, &work->link);
-	begin = !run->working;
-	run->working = true;
-	g_mutex_unlock(&run->work_lock);
+	g_mutex_lock(&fill->work.lock);
+	g_queue_push_tail_link(&fill->work.queue, &work->link);
+	begin = !fill->work.running;
+	fill->work.running = true;
+	g_mutex_unlock(&fill->work.lock);
 	if (begin)
-		run_work(run, do_all_work, run);
+		start_work(fill, do_all_work, fill);
 }
 
 static void question_ready(struct question *q)
 {
 	q->work.question = q;
-	queue_work(q->run, &q->work);
+	queue_work(q->fill, &q->work);
 }
 
 const char *directory_xattrs_refused(const struct retriever *retriever)
@@ -439,7 +440,7 @@ static const char *refusal(const struct question *q, int status, const struct ba
 	case BACKEND_READLINK:
 		return "the old server refused to read the symbolic link";
 	default:
-		return directory_xattrs_refused(q->run->object->retriever);
+		return directory_xattrs_refused(q->fill->object->retriever);
 	}
 }
 
@@ -455,17 +456,17 @@ static void directory_listed(struct backend_request *req)
 }
 
 /* Noted as what is given up is: nobody removed it here. */
-static void leave_out_snapshots(struct run *run, const char *name)
+static void leave_out_snapshots(struct fill *fill, const char *name)
 {
-	struct retriever *retriever = run->object->retriever;
-	g_autofree char *directory = retriever_fd_path(run->object->fd);
+	struct retriever *retriever = fill->object->retriever;
+	g_autofree char *directory = retriever_fd_path(fill->object->fd);
 	g_autofree char *path = g_strconcat(directory, "/", name, NULL);
 	int ret = report_add(retriever->report, REPORT_NAME, path, SNAPSHOT_TEXT);
 
 	if (!ret)
 		ret = report_sync(retriever->report);
 	if (ret)
-		failed_names_add(&run->failed_names, name, ret,
+		failed_names_add(&fill->failed_names, name, ret,
 				 "what is not brought could not be put into the report");
 }
 
@@ -484,18 +485,18 @@ static void question_answered(struct backend_request *req)
 		return;
 	}
 	if (status) {
-		failed_names_add_refusal(&q->run->failed_names, q->name, status,
+		failed_names_add_refusal(&q->fill->failed_names, q->name, status,
 					 refusal(q, status, req));
 		question_free(q);
 		return;
 	}
 	if (req->op == BACKEND_LOOKUP) {
-		directory_run_got(q->run, &q->entry.attr);
+		fill_got_bytes(q->fill, &q->entry.attr);
 		directory_entry_found(&q->entry, req);
-		directory_atime_before(q->run->object, &q->entry.attr);
-		if (directory_is_snapshot(q->run->object->retriever->config, &q->entry)) {
-			failed_names_leave_out(&q->run->failed_names, q->name);
-			leave_out_snapshots(q->run, q->name);
+		directory_atime_before(q->fill->object, &q->entry.attr);
+		if (directory_is_snapshot(q->fill->object->retriever->config, &q->entry)) {
+			failed_names_leave_out(&q->fill->failed_names, q->name);
+			leave_out_snapshots(q->fill, q->name);
 			question_free(q);
 			return;
 		}
@@ -509,9 +510,9 @@ static void question_answered(struct backend_request *req)
 	question_ready(q);
 }
 
-const struct run *directory_page_run(const struct backend_request *req)
+const struct fill *fill_of_request(const struct backend_request *req)
 {
-	return req->done == question_answered ? ((const struct question *)req->user)->run : NULL;
+	return req->done == question_answered ? ((const struct question *)req->user)->fill : NULL;
 }
 
 /* How many bytes may come with the answer. */
@@ -519,7 +520,7 @@ static uint32_t wanted_bytes(const struct question *q)
 {
 	const struct stub_parent parent = {.small = q->page->small};
 
-	if (q->bare || durability_crowded(q->run->object->retriever, true))
+	if (q->bare || durability_crowded(q->fill->object->retriever, true))
 		return 0;
 	return stub_wants_data(&parent, &q->entry.attr) ? (uint32_t)q->entry.attr.size : 0;
 }
@@ -530,33 +531,33 @@ static void question_send(struct question *q, enum backend_op op)
 	q->req.count = op == BACKEND_XATTRS ? wanted_bytes(q) : 0;
 	q->req.listed = &q->entry.attr;
 	if (q->req.count)
-		directory_run_asks(q->run, &q->entry.attr);
-	if (op == BACKEND_XATTRS && !q->req.count && !q->run->object->retriever->carries) {
+		fill_asks_bytes(q->fill, &q->entry.attr);
+	if (op == BACKEND_XATTRS && !q->req.count && !q->fill->object->retriever->carries) {
 		q->xattrs = source_xattrs_new(); /* nothing is left to be asked */
 		question_ready(q);
 		return;
 	}
 	q->req.op = op;
-	q->req.priority = q->run->priority;
+	q->req.priority = q->fill->priority;
 	q->req.hurried = op == BACKEND_READDIR; /* it can be listed later as well */
-	q->req.trace = q->run->trace;
+	q->req.trace = q->fill->trace;
 	q->req.done = op == BACKEND_READDIR ? directory_listed : question_answered;
 	q->req.user = q;
-	gate_submit(q->run->object->retriever->gate, &q->req);
+	gate_submit(q->fill->object->retriever->gate, &q->req);
 }
 
 static void ask_lookup(struct question *q)
 {
 	q->looked_up = true;
 	g_clear_pointer(&q->listing, backend_batch_free); /* maybe of another one */
-	q->req.object = q->run->source;
+	q->req.object = q->fill->source;
 	q->req.name = q->name;
 	question_send(q, BACKEND_LOOKUP);
 }
 
 static void ask_object(struct question *q, enum backend_op op)
 {
-	directory_entry_object(&q->entry, q->run->path, &q->source);
+	directory_entry_object(&q->entry, q->fill->path, &q->source);
 	q->req.object = q->source;
 	question_send(q, op);
 }
@@ -564,23 +565,23 @@ static void ask_object(struct question *q, enum backend_op op)
 /* ---- directories that may be taken whole ---- */
 
 /* Whoever waits for names waits for no listing but the directory's own. */
-static bool may_be_taken(const struct run *run, const struct stub_parent *parent,
+static bool may_be_taken(const struct fill *fill, const struct stub_parent *parent,
 			 const struct source_entry *entry)
 {
-	return run->priority == BACKEND_BACKGROUND && !run->names_only &&
-	       take_may(run->object->retriever, parent, entry);
+	return fill->priority == BACKEND_BACKGROUND && fill->content != FILL_DUMMIES &&
+	       take_may(fill->object->retriever, parent, entry);
 }
 
 static void list_next_directory(struct page *page)
 {
-	struct run *run = page->run;
+	struct fill *fill = page->fill;
 	const struct source_entry *entry;
 	struct question *q;
 
-	g_mutex_lock(&run->work_lock);
+	g_mutex_lock(&fill->work.lock);
 	entry = g_queue_pop_head(&page->to_list);
-	g_mutex_unlock(&run->work_lock);
-	if (!entry || directory_names_fixed(run->object))
+	g_mutex_unlock(&fill->work.lock);
+	if (!entry || directory_names_fixed(fill->object))
 		return;
 	q = question_new(page, entry);
 	q->lists = true;
@@ -590,60 +591,60 @@ static void list_next_directory(struct page *page)
 /* ---- the page ---- */
 
 /* Of a listing that is summed up: what has several names may lack one in another directory. */
-static bool is_only_summed(const struct run *run, const struct source_entry *entry)
+static bool is_only_summed(const struct fill *fill, const struct source_entry *entry)
 {
-	return run->seen && listing_sum_sums_up(run->seen) &&
+	return fill->sum && listing_sum_sums_up(fill->sum) &&
 	       !(entry->has_attr && (S_ISDIR(entry->attr.mode) || entry->attr.nlink > 1));
 }
 
 /* A listing may tell attributes of some time before.  A file without bytes would be whole, and
  * nothing that is asked for its bytes would tell that it has some. */
-static bool is_empty_by_listing(const struct run *run, const struct stub_parent *parent,
+static bool is_empty_by_listing(const struct fill *fill, const struct stub_parent *parent,
 				const struct source_entry *entry)
 {
-	struct retriever *retriever = run->object->retriever;
+	struct retriever *retriever = fill->object->retriever;
 
 	return S_ISREG(entry->attr.mode) && entry->attr.size == 0 && !retriever->carries &&
 	       !stub_is_known(retriever, parent, entry);
 }
 
 /* Whether the listing says all that has to be known of it. */
-static bool is_told(const struct run *run, const struct stub_parent *parent,
+static bool is_told(const struct fill *fill, const struct stub_parent *parent,
 		    const struct source_entry *entry)
 {
-	return entry->has_attr && !is_empty_by_listing(run, parent, entry) &&
-	       (entry->handle_len || !old_handles_are_wanted(run->object->retriever));
+	return entry->has_attr && !is_empty_by_listing(fill, parent, entry) &&
+	       (entry->handle_len || !old_handles_are_wanted(fill->object->retriever));
 }
 
 static void make_listed(struct page *page, const struct stub_parent *parent,
 			const struct source_entry *entry)
 {
-	struct run *run = page->run;
+	struct fill *fill = page->fill;
 	struct question *q;
 	int ret;
 
-	if (is_only_summed(run, entry)) {
-		g_atomic_int_inc(&run->lacking);
+	if (is_only_summed(fill, entry)) {
+		g_atomic_int_inc(&fill->lacking);
 		return;
 	}
-	if (directory_is_snapshot(run->object->retriever->config, entry)) {
-		if (!run->names_only && entry->has_attr)
-			leave_out_snapshots(run, entry->name);
-		else if (!run->names_only) /* it may be a file */
+	if (directory_is_snapshot(fill->object->retriever->config, entry)) {
+		if (fill->content != FILL_DUMMIES && entry->has_attr)
+			leave_out_snapshots(fill, entry->name);
+		else if (fill->content != FILL_DUMMIES) /* it may be a file */
 			ask_lookup(question_new(page, entry));
-	} else if (directory_reserves(run->path, entry->name)) {
+	} else if (directory_reserves(fill->path, entry->name)) {
 		if (!strcmp(entry->name, MIGRATE_PRIVATE_DIR)) /* the other is a way back's */
-			failed_names_add(&run->failed_names, entry->name, -EEXIST,
+			failed_names_add(&fill->failed_names, entry->name, -EEXIST,
 					 "this name is reserved at the volume's root: rename it "
 					 "there, then retry; or give it up: migratectl skip");
-	} else if (!run->names_only && !is_told(run, parent, entry))
+	} else if (fill->content != FILL_DUMMIES && !is_told(fill, parent, entry))
 		ask_lookup(question_new(page, entry));
-	else if (!run->names_only && S_ISLNK(entry->attr.mode) &&
-		 !stub_is_known(run->object->retriever, parent, entry))
+	else if (fill->content != FILL_DUMMIES && S_ISLNK(entry->attr.mode) &&
+		 !stub_is_known(fill->object->retriever, parent, entry))
 		ask_object(question_new(page, entry), BACKEND_READLINK);
-	else if (may_be_taken(run, parent, entry))
+	else if (may_be_taken(fill, parent, entry))
 		g_queue_push_tail(&page->to_list, (gpointer)entry);
-	else if ((ret = make(run, parent, entry, NULL, NULL))) {
+	else if ((ret = make(fill, parent, entry, NULL, NULL))) {
 		q = question_new(page, entry);
 		q->bare = ret == STUB_ASK_BARE;
 		ask_object(q, BACKEND_XATTRS);
@@ -652,33 +653,33 @@ static void make_listed(struct page *page, const struct stub_parent *parent,
 
 static void make_page(struct page *page, struct stub_parent *parent)
 {
-	struct run *run = page->run;
+	struct fill *fill = page->fill;
 	GArray *entries = page->batch->entries;
 
-	if (run->seen)
-		listing_sum_add(run->seen, page->batch);
-	parent->small = page->small = small_now(run);
-	for (guint i = 0; i < entries->len && !directory_names_fixed(run->object) &&
-			  g_atomic_int_get(&run->full) <= DIRECTORY_FULL_MAX;
+	if (fill->sum)
+		listing_sum_add(fill->sum, page->batch);
+	parent->small = page->small = small_now(fill);
+	for (guint i = 0; i < entries->len && !directory_names_fixed(fill->object) &&
+			  g_atomic_int_get(&fill->full) <= DIRECTORY_FULL_MAX;
 	     i++) {
 		struct source_entry *entry = &g_array_index(entries, struct source_entry, i);
 
-		directory_atime_before(run->object, &entry->attr);
+		directory_atime_before(fill->object, &entry->attr);
 		make_listed(page, parent, entry);
 	}
 	parent->small = 0;
 	for (unsigned i = 0; i < LISTINGS; i++)
 		list_next_directory(page);
-	trace_event(TRACE_MADE, &run->trace, "page", 0, 0, entries->len, 0);
+	trace_event(TRACE_MADE, &fill->trace, "page", 0, 0, entries->len, 0);
 }
 
-void directory_page_make(struct run *run, struct backend_batch *batch)
+void fill_make_page(struct fill *fill, struct backend_batch *batch)
 {
 	struct page *page = g_slice_new0(struct page);
 
-	page->run = run;
+	page->fill = fill;
 	page->batch = batch;
 	page->work.page = page;
 	atomic_init(&page->left, 1);
-	queue_work(run, &page->work);
+	queue_work(fill, &page->work);
 }

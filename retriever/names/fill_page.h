@@ -4,12 +4,12 @@
 #define RETRIEVER_NAMES_FILL_PAGE_H
 
 #include "retriever/making/make.h"
-#include "retriever/names/fill_run.h"
+#include "retriever/names/fill_stage.h"
 
 /* Makes the entries of a page of the listing, on workers; takes batch.  Those that cannot be made
- * go to run->failed_names.  run->page_made() is called once for each page, when nothing of it is
- * left to be made: on any thread, without locks; the run may be gone after it. */
-void directory_page_make(struct run *run, struct backend_batch *batch);
+ * go to fill->failed_names.  fill->page_made() is called once for each page, when nothing of it is
+ * left to be made: on any thread, without locks; the fill may be gone after it. */
+void fill_make_page(struct fill *fill, struct backend_batch *batch);
 /* The directory, for stub_create(), uncounted.  named: it may hold dummies.  prior_fd: negative, or
  * the directory in the prior copy. */
 struct stub_parent directory_parent(const struct object *object, bool named, const char *path,
@@ -29,7 +29,7 @@ bool directory_is_in_itself(const struct object *directory, const char *path,
 /* Why an object's BACKEND_XATTRS failed, for the list. */
 const char *directory_xattrs_refused(const struct retriever *retriever);
 
-/* The run that a question about an entry belongs to, or NULL: req is none. */
-const struct run *directory_page_run(const struct backend_request *req);
+/* The fill that a question about an entry belongs to, or NULL: req is none. */
+const struct fill *fill_of_request(const struct backend_request *req);
 
 #endif

@@ -88,7 +88,7 @@ enum names_state { NAMES_OPEN, NAMES_COMPLETE, NAMES_COMPLETING };
 struct directory {
 	struct object base;
 	enum names_state names;
-	GSList *runs;		  /* fills under way (directory.c) */
+	GSList *fills;		  /* fills under way (directory.c) */
 	struct listing_sum *seen; /* the listing of a copy that is complete, else NULL */
 	void (*free_seen)(struct listing_sum *seen);
 	GArray *listed;	  /* the names that were listed, for name_diff_make(); NULL: not known */

@@ -2,49 +2,49 @@
 #include "tests/retriever/core_directory.h"
 
 #include "retriever/copies/listing_sum.h"
-#include "retriever/names/fill_run.h"
+#include "retriever/names/fill_stage.h"
 
 #define NAMES 20 /* of which a listing is kept */
 
-static struct run *run_of(struct object *object, enum backend_priority priority)
+static struct fill *fill_of(struct object *object, enum backend_priority priority)
 {
-	struct run *run;
+	struct fill *fill;
 	int ret = -1;
 
 	g_mutex_lock(&object->lock);
-	run = directory_run_new(object, priority, true, &ret);
-	ck_assert_ptr_eq(directory_of(object)->runs->data, run);
+	fill = fill_new(object, priority, FILL_OBJECTS_AND_DATA, &ret);
+	ck_assert_ptr_eq(directory_of(object)->fills->data, fill);
 	g_mutex_unlock(&object->lock);
 	ck_assert_int_eq(ret, 0);
-	return run;
+	return fill;
 }
 
-static void end_of(struct object *object, struct run *run)
+static void end_of(struct object *object, struct fill *fill)
 {
 	g_mutex_lock(&object->lock);
-	directory_of(object)->runs = g_slist_remove(directory_of(object)->runs, run);
+	directory_of(object)->fills = g_slist_remove(directory_of(object)->fills, fill);
 	g_mutex_unlock(&object->lock);
-	directory_run_free(run);
+	fill_free(fill);
 }
 
 /* Data comes with the names for nobody who waits for these. */
-START_TEST(a_run_for_each_priority)
+START_TEST(a_fill_for_each_priority)
 {
 	struct object *object;
-	struct run *back, *front;
+	struct fill *back, *front;
 	int fd = begin(1);
 
 	ck_assert_int_eq(object_get(core.retriever, fd, &object), 0);
-	back = run_of(object, BACKEND_BACKGROUND);
-	front = run_of(object, BACKEND_DEMAND);
-	ck_assert(back->small_data && !front->small_data);
+	back = fill_of(object, BACKEND_BACKGROUND);
+	front = fill_of(object, BACKEND_DEMAND);
+	ck_assert(back->content == FILL_OBJECTS_AND_DATA && front->content == FILL_OBJECTS);
 	ck_assert_str_eq(front->path, "d");
 	ck_assert_uint_eq(front->pending, 1);
 	ck_assert_int_lt(front->prior_fd, 0);
 	end_of(object, back);
-	ck_assert_ptr_eq(directory_of(object)->runs->data, front);
+	ck_assert_ptr_eq(directory_of(object)->fills->data, front);
 	end_of(object, front);
-	ck_assert_ptr_null(directory_of(object)->runs);
+	ck_assert_ptr_null(directory_of(object)->fills);
 	object_unref(object);
 	close(fd);
 	core_free(&core);
@@ -84,7 +84,7 @@ START_TEST(i12_two_runs_of_a_copy)
 {
 	struct migrate_record rec = {.state = MIGRATE_UNFILLED, .path = (char *)"d"};
 	struct object *object;
-	struct run *back, *front;
+	struct fill *back, *front;
 	struct listing_sum *first;
 	int fd;
 
@@ -102,12 +102,12 @@ START_TEST(i12_two_runs_of_a_copy)
 	list_names(first, fd, 0);
 	listing_sum_free(first);
 	listing_sum_set_whole(fd);
-	back = run_of(object, BACKEND_BACKGROUND);
-	front = run_of(object, BACKEND_DEMAND);
-	ck_assert(!listing_sum_sums_up(back->seen) && !listing_sum_sums_up(front->seen));
-	list_names(back->seen, fd, 1);
+	back = fill_of(object, BACKEND_BACKGROUND);
+	front = fill_of(object, BACKEND_DEMAND);
+	ck_assert(!listing_sum_sums_up(back->sum) && !listing_sum_sums_up(front->sum));
+	list_names(back->sum, fd, 1);
 	ck_assert_ptr_null(listing_sum_not_whole(core.retriever, fd));
-	list_names(front->seen, fd, 2);
+	list_names(front->sum, fd, 2);
 	ck_assert_ptr_null(listing_sum_not_whole(core.retriever, fd));
 	end_of(object, back);
 	end_of(object, front);
@@ -119,10 +119,10 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("directory run");
-	TCase *tcase = CORE_TCASE(suite, "directory run", 60);
+	Suite *suite = suite_create("directory fill");
+	TCase *tcase = CORE_TCASE(suite, "directory fill", 60);
 
-	tcase_add_test(tcase, a_run_for_each_priority);
+	tcase_add_test(tcase, a_fill_for_each_priority);
 	tcase_add_test(tcase, i12_two_runs_of_a_copy);
 	return run_suite(suite);
 }

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "retriever/names/fill_stage.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "retriever/copies/listed.h"
+#include "retriever/copies/listing_sum.h"
+#include "retriever/copies/prior.h"
+#include "retriever/making/make.h"
+#include "retriever/objects/damage.h"
+
+static void share_sums(GSList *fills)
+{
+	for (GSList *l = fills; fills->next && l; l = l->next)
+		if (((struct fill *)l->data)->sum)
+			listing_sum_share(((struct fill *)l->data)->sum);
+}
+
+struct fill *fill_new(struct object *object, enum backend_priority priority,
+		      enum fill_content content, int *ret)
+{
+	struct fill *fill = g_slice_new0(struct fill);
+
+	fill->priority = priority;
+	fill->trace = trace_current();
+	fill->content = content == FILL_OBJECTS_AND_DATA && priority != BACKEND_BACKGROUND
+				? FILL_OBJECTS
+				: content;
+	fill->pending = 1;
+	g_mutex_init(&fill->lock);
+	g_mutex_init(&fill->work.lock);
+	g_queue_init(&fill->work.queue);
+	fill->work.asked = g_hash_table_new_full(g_int64_hash, g_int64_equal, NULL, g_free);
+	fill->object = object_ref(object);
+	fill->path = g_strdup(object->record.path);
+	fill->prior_fd = object->retriever->prior
+				 ? prior_directory(object->retriever->prior, fill->path)
+				 : -1;
+	if (object->retriever->copying)
+		fill->sum = listing_sum_new(object->retriever, object->fd);
+	fill->names_listed = listed_array();
+	fill->fileid = object->record.fileid;
+	failed_names_init(&fill->failed_names, object->retriever->errors, object->fd);
+	/* dummies may be made while this fill is on its way: it always looks for them */
+	fill->named = (object->record.flags & MIGRATE_REC_NAMED) ||
+		      object->retriever->config->stub_attributes == STUB_LAZY;
+	*ret = object_source(object, &fill->source);
+	fill->req.object = fill->source;
+	directory_of(object)->fills = g_slist_prepend(directory_of(object)->fills, fill);
+	share_sums(directory_of(object)->fills);
+	return fill;
+}
+
+void fill_free(struct fill *fill)
+{
+	source_object_clear(&fill->source);
+	failed_names_clear(&fill->failed_names);
+	listing_sum_free(fill->sum);
+	g_clear_pointer(&fill->names_listed, g_array_unref);
+	g_clear_pointer(&fill->not_here, g_array_unref);
+	if (fill->prior_fd >= 0)
+		close(fill->prior_fd);
+	g_hash_table_unref(fill->work.asked);
+	g_free(fill->path);
+	sorted_free(fill->order);
+	g_clear_pointer(&fill->rest, backend_batch_free);
+	g_mutex_clear(&fill->lock);
+	g_mutex_clear(&fill->work.lock);
+	object_unref(fill->object);
+	g_slice_free(struct fill, fill);
+}
+
+void fill_enter_stage(struct fill *fill, enum fill_stage stage)
+{
+	static const unsigned before[] = {
+		[FILL_LIST] = 1 << FILL_LIST | 1 << FILL_MAKE | 1 << FILL_END,
+		[FILL_MAKE] = 1 << FILL_LIST,
+		[FILL_LISTED] = 1 << FILL_LIST | 1 << FILL_MAKE,
+		[FILL_END] = 1 << FILL_LISTED,
+	};
+
+	g_assert(before[stage] & 1U << fill->stage);
+	fill->stage = stage;
+}
+
+#define DFS_LINK                                                                                   \
+	"it is on another server (a DFS link): put an empty directory in its place on the old "    \
+	"server, then retry; what it leads to may be a volume of its own"
+
+const char *fill_refusal(const struct fill *fill, int status)
+{
+	if (fill->req.why)
+		return fill->req.why;
+	switch (status) {
+	case -EACCES:
+	case -EPERM:
+		return "the old server does not let this machine list it: give it root's rights "
+		       "there (no_root_squash), or make the directory readable";
+	case -ELOOP:
+		return "the old server's listing of it does not end: repair the directory there";
+	case -EIO:
+		if (damage_found(fill->object->retriever))
+			return DAMAGE_REASON;
+		return "the new server's file system lost what was listed: see its kernel's log";
+	case -ENOSPC:
+		return "no space (or no inode) on the new server's file system for its names";
+	default:
+		return status == -ENOTSUP && !fill->source.handle_len
+			       ? DFS_LINK
+			       : "the old server could not list the directory";
+	}
+}
+
+/* ---- entries --------------------------------------------------------------------------------- */
+
+void fill_asks_bytes(struct fill *fill, const struct source_attr *listed)
+{
+	struct source_attr *attr = g_memdup2(listed, sizeof(*listed));
+
+	g_mutex_lock(&fill->work.lock);
+	g_hash_table_replace(fill->work.asked, &attr->fileid, attr);
+	g_mutex_unlock(&fill->work.lock);
+}
+
+void fill_got_bytes(struct fill *fill, const struct source_attr *listed)
+{
+	g_mutex_lock(&fill->work.lock);
+	g_hash_table_remove(fill->work.asked, &listed->fileid);
+	g_mutex_unlock(&fill->work.lock);
+}
+
+void directory_atime_before(struct object *object, struct source_attr *attr)
+{
+	g_mutex_lock(&object->lock);
+	for (GSList *l = directory_of(object)->fills; l; l = l->next) {
+		struct fill *fill = l->data;
+		const struct source_attr *listed;
+
+		g_mutex_lock(&fill->work.lock);
+		listed = g_hash_table_lookup(fill->work.asked, &attr->fileid);
+		if (listed && source_attr_same(listed, attr)) {
+			attr->atime = listed->atime;
+			attr->far_atime = listed->far_atime;
+		}
+		g_mutex_unlock(&fill->work.lock);
+	}
+	g_mutex_unlock(&object->lock);
+}
+
+void directory_entry_object(const struct source_entry *entry, const char *path,
+			    struct source_object *object)
+{
+	source_object_clear(object);
+	object->handle_len = entry->handle_len;
+	memcpy(object->handle, entry->handle, entry->handle_len);
+	object->path = stub_child_path(path, entry->name);
+}
+
+void directory_entry_found(struct source_entry *entry, const struct backend_request *req)
+{
+	entry->has_attr = true;
+	entry->attr = req->attr;
+	entry->handle_len = req->handle_len;
+	memcpy(entry->handle, req->handle, req->handle_len);
+}
