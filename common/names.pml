@@ -9,7 +9,7 @@
  *   here              in C
  *   Fill              fill_page.c: make_page(), fill.c: conclude()
  *   complete          fill_state.c: directory_set_complete(), complete(), mark_filled()
- *   take back         fill_state.c: compare_names(); unlisted.c
+ *   take back         fill_state.c: compare_names(); leftover.c
  *   Name              one_name.c: directory_name(), name_make_entered()
  *   FIXED             directory_names_fixed()
  *   Door              fsal_migrate: mg_fill_name(), mg_fill_directory(), mg_may_name()

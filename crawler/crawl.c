@@ -136,7 +136,7 @@ static bool going_on(const struct crawl *crawl)
 	return !crawl->stop && !crawl->lost;
 }
 
-struct answer {
+struct crawl_answer {
 	bool done;
 	int status;
 	char *text;
@@ -144,7 +144,7 @@ struct answer {
 
 static void answer_done(void *arg, int status, const char *text)
 {
-	struct answer *answer = arg;
+	struct crawl_answer *answer = arg;
 
 	answer->done = true;
 	answer->status = status;
@@ -154,7 +154,7 @@ static void answer_done(void *arg, int status, const char *text)
 /* Asks the retriever and waits.  NULL: stopped, or refused with a line on stderr. */
 static char *command_answer(struct crawl *crawl, const char *command)
 {
-	struct answer answer = {0};
+	struct crawl_answer answer = {0};
 
 	if (!migrate_control(crawl->volume, command, answer_done, &answer)) {
 		complain(crawl, "%s", g_strerror(errno));

@@ -13,7 +13,7 @@
 #include "retriever/data/gaps.h"
 #include "retriever/data/listing.h"
 #include "retriever/data/place.h"
-#include "retriever/making/brought.h"
+#include "retriever/making/data_hints.h"
 #include "retriever/names/later.h"
 #include "retriever/names/prefill.h"
 #include "retriever/objects/errors.h"
@@ -112,7 +112,7 @@ struct retriever *retriever_open(struct volume_config *config, GError **error)
 	retriever->places = places_new();
 	retriever->listings = listings_new();
 	retriever->links = links_new();
-	retriever->brought = brought_new();
+	retriever->data_hints = data_hints_new();
 	retriever->history = history_new();
 	retriever->jobs = jobs_new();
 	retriever->objects = object_table_new(retriever);
@@ -198,7 +198,7 @@ void retriever_close(struct retriever *retriever)
 	recounts_free(retriever->recounts);
 	places_free(retriever->places);
 	listings_free(retriever->listings);
-	brought_free(retriever->brought);
+	data_hints_free(retriever->data_hints);
 	history_free(retriever->history);
 	links_free(retriever->links);
 	g_main_loop_unref(retriever->loop);

@@ -369,7 +369,7 @@ static void compare_links(struct pair *pair)
 	compared->linked = true;
 	compared->fileid = links_number(attr);
 	compared->inode = pair->st.st_ino;
-	if (linked_note(pair->compare->linked, compared->fileid, compared->inode) ||
+	if (link_pairs_note(pair->compare->linked, compared->fileid, compared->inode) ||
 	    compared->entry.status == PROOF_CHANGED)
 		return;
 	if (is_clients(pair, CLIENTS_ATTRIBUTES, true))

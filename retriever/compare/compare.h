@@ -4,11 +4,11 @@
 #define RETRIEVER_COMPARE_COMPARE_H
 
 #include "lib/report/manifest/finding.h"
-#include "retriever/compare/asking.h"
+#include "retriever/compare/asker.h"
 #include "retriever/compare/clients.h"
 #include "retriever/compare/content.h"
 #include "retriever/compare/likeness.h"
-#include "retriever/compare/linked.h"
+#include "retriever/compare/link_pairs.h"
 
 /* What the objects of a run are compared with. */
 struct compare {
@@ -17,7 +17,7 @@ struct compare {
 	struct disk *disk;
 	struct scratches *scratches;
 	struct clients *clients;
-	struct linked *linked;
+	struct link_pairs *linked;
 	gint64 bytes; /* atomic: of files, compared so far */
 };
 

@@ -12,7 +12,7 @@
 #define RETRIEVER_COMPARE_CONTENT_H
 
 #include "lib/report/manifest/hash.h"
-#include "retriever/compare/asking.h"
+#include "retriever/compare/asker.h"
 
 /* Threads that read this side. */
 struct disk;

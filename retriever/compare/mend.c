@@ -435,7 +435,7 @@ static void begin_mend(struct mending *m)
 	compare->disk = disk_new(1);
 	compare->scratches = scratches_new(m->retriever);
 	compare->clients = clients_new(m->retriever);
-	compare->linked = linked_new();
+	compare->linked = link_pairs_new();
 	compared_init(&m->compared);
 	m->extents = g_array_new(FALSE, FALSE, sizeof(struct extent));
 }
@@ -457,7 +457,7 @@ static void end_mend(struct mending *m)
 	compared_clear(&m->compared);
 	g_array_unref(m->extents);
 	g_clear_pointer(&m->xattrs, source_xattrs_free);
-	linked_free(compare->linked);
+	link_pairs_free(compare->linked);
 	clients_free(compare->clients);
 	scratches_free(compare->scratches);
 	disk_free(compare->disk);

@@ -243,7 +243,7 @@ static int drive_all(struct proving *proving, struct proving_log *log)
 
 static void relink(void *linked, guint64 fileid, guint64 inode)
 {
-	linked_note(linked, fileid, inode);
+	link_pairs_note(linked, fileid, inode);
 }
 
 static int run_log(struct proving *proving)
@@ -300,7 +300,7 @@ static gpointer run(gpointer data)
 	compare->retriever = proving->retriever;
 	compare->disk = disk_new(READERS);
 	compare->scratches = scratches_new(proving->retriever);
-	compare->linked = linked_new();
+	compare->linked = link_pairs_new();
 	visits->given_up = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
 	load_given_up(visits);
 	visits->counted = count_proving;
@@ -311,7 +311,7 @@ static gpointer run(gpointer data)
 	set_error(proving, "the comparison was cut short", ret);
 	g_thread_pool_free(visits->files, FALSE, TRUE);
 	g_hash_table_destroy(visits->given_up);
-	linked_free(compare->linked);
+	link_pairs_free(compare->linked);
 	scratches_free(compare->scratches);
 	disk_free(compare->disk);
 	clients_free(compare->clients);

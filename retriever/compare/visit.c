@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "retriever/copies/listed.h"
+#include "retriever/copies/listing_entries.h"
 #include "retriever/copies/listing_sum.h"
 #include "retriever/data/listing.h"
 #include "retriever/data/source_root.h"
@@ -453,13 +453,13 @@ static int list_here(struct visit *visit)
 
 	if (!dir)
 		return -errno;
-	listed_sort(visit->names);
+	listing_entries_sort(visit->names);
 	while (!is_stopped(visit) && (e = readdir(dir)))
 		if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..") &&
 		    !(directory_reserves(visit->task->path, e->d_name) &&
 		      visit->visits->compare.retriever->private_fd >= 0) &&
 		    !is_of_file_system(visit, e->d_name) &&
-		    !listed_has(visit->names, listing_sum_hash(e->d_name)))
+		    !listing_entries_has(visit->names, listing_sum_hash(e->d_name)))
 			record_extra(visit, e->d_name);
 	closedir(dir);
 	return 0;
@@ -539,7 +539,7 @@ int visit_directory(struct visits *visits, const struct proving_task *task,
 
 	g_mutex_init(&visit.lock);
 	g_cond_init(&visit.changed);
-	visit.names = listed_array();
+	visit.names = listing_entries_array();
 	visit.missing = g_ptr_array_new_with_free_func(free_compared);
 	visit.quota = first_of_sample(visits, task->path);
 	visit_both(&visit);

@@ -16,8 +16,8 @@
 #include "lib/base/project.h"
 #include "lib/base/text.h"
 #include "retriever/copies/apart.h"
-#include "retriever/copies/copied.h"
-#include "retriever/copies/listed.h"
+#include "retriever/copies/copy_mark.h"
+#include "retriever/copies/listing_entries.h"
 #include "retriever/objects/errors.h"
 
 #define NAMES_MAX 1000	     /* of one path */
@@ -101,7 +101,7 @@ static int count_entry(void *arg, const struct own_entry *entry)
 	if (entry->leaf)
 		COUNT_ADD(retriever, aside, 1);
 	if (S_ISDIR(entry->st->st_mode) && retriever->copying)
-		listed_remove(retriever, entry->st->st_ino);
+		listing_entries_remove(retriever, entry->st->st_ino);
 	if (S_ISREG(entry->st->st_mode))
 		COUNT_ADD(retriever, aside_bytes, entry->st->st_blocks * 512);
 	return 0;
@@ -192,21 +192,21 @@ int aside_put_left(struct retriever *retriever, int dir_fd, int from_fd, const c
 
 /* ---- walks ---- */
 
-struct listing {
+struct aside_listing {
 	aside_fn fn;
 	void *arg;
 };
 
 static int list_entry_aside(void *arg, const struct own_entry *entry)
 {
-	const struct listing *listing = arg;
+	const struct aside_listing *listing = arg;
 
 	return entry->leaf && *entry->path && !listing->fn(listing->arg, entry->path, entry->st);
 }
 
 int aside_walk(struct retriever *retriever, aside_fn fn, void *arg)
 {
-	struct listing listing = {fn, arg};
+	struct aside_listing listing = {fn, arg};
 
 	return MIN(own_walk(retriever->private_fd, ASIDE_DIR, list_entry_aside, &listing), 0);
 }
@@ -256,7 +256,7 @@ static int check_entry(void *arg, const struct own_entry *entry)
 /* Nothing of ours is on it in the tree. */
 static int clear_entry(void *arg, const struct own_entry *entry)
 {
-	int ret = copied_unmark_name(entry->dir_fd, entry->name), fd;
+	int ret = copy_mark_remove_name(entry->dir_fd, entry->name), fd;
 
 	if (ret || !S_ISDIR(entry->st->st_mode))
 		return ret;

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "retriever/copies/aside.h"
-#include "retriever/copies/copied.h"
-#include "retriever/copies/listed.h"
+#include "retriever/copies/copy_mark.h"
+#include "retriever/copies/listing_entries.h"
 #include "retriever/copies/prior.h"
 
 #define VERSION 3
@@ -24,7 +24,7 @@ enum files { FILES_EACH, FILES_OPEN, FILES_WHOLE };
 /* Little-endian; then the directory's binding as in record.h. */
 struct sum {
 	uint64_t version, sum, entries, files; /* enum files */
-	uint64_t names;			       /* of listed.h: NAMES_ALL, or their sum and one */
+	uint64_t names; /* of listing_entries.h: NAMES_ALL, or their sum and one */
 };
 
 #define FIELDS	  (sizeof(struct sum) / sizeof(uint64_t))
@@ -40,8 +40,9 @@ struct listing_sum {
 	bool unknown; /* an entry's attributes were not listed */
 	struct sum before, now;
 	guint64 files, passed;
-	struct listed is;  /* this listing, but when it is only summed up; sorted by keep() */
-	struct listed was; /* the one before, once a page needs it */
+	struct listing_entries
+		is; /* this listing, but when it is only summed up; sorted by keep() */
+	struct listing_entries was; /* the one before, once a page needs it */
 };
 
 /* ---- sums ---- */
@@ -162,10 +163,11 @@ void listing_sum_set_whole(int dir_fd)
 
 static bool is_listed(const struct sum *sum)
 {
-	return sum->files != FILES_EACH && sum->entries >= LISTED_MIN && sum->entries <= LISTED_MAX;
+	return sum->files != FILES_EACH && sum->entries >= LISTING_ENTRIES_MIN &&
+	       sum->entries <= LISTING_ENTRIES_MAX;
 }
 
-static void listed_clear(struct listed *listed)
+static void listed_clear(struct listing_entries *listed)
 {
 	g_clear_pointer(&listed->entries, g_array_unref);
 	g_clear_pointer(&listed->names, g_array_unref);
@@ -188,14 +190,14 @@ static int head_of(int dir_fd, struct sum sum, uint8_t head[VALUE_MAX], size_t *
 
 /* What that attribute of the directory sums up. */
 static bool load_listed(const struct retriever *retriever, int dir_fd, const struct sum *sum,
-			struct listed *listed)
+			struct listing_entries *listed)
 {
 	uint8_t head[VALUE_MAX];
 	size_t len;
 	ino_t ino;
 
 	if (!is_listed(sum) || head_of(dir_fd, *sum, head, &len, &ino) < 0 ||
-	    !listed_load(retriever, ino, head, len, sum->entries, listed))
+	    !listing_entries_load(retriever, ino, head, len, sum->entries, listed))
 		return false;
 	if (sum_entries(listed->entries) == sum->sum &&
 	    (sum->names == NAMES_ALL || sum_names(listed->names) == sum->names))
@@ -215,26 +217,26 @@ static int keep(struct listing_sum *seen, int dir_fd)
 	seen->now.names = seen->passes && !seen->shared ? sum_names(seen->is.names) : NAMES_ALL;
 	ret = head_of(dir_fd, seen->now, head, &len, &ino);
 	if (!ret)
-		ret = listed_remove(seen->retriever, ino);
+		ret = listing_entries_remove(seen->retriever, ino);
 	if (ret)
 		return ret;
-	listed_sort(seen->is.entries);
-	listed_sort(seen->is.names);
+	listing_entries_sort(seen->is.entries);
+	listing_entries_sort(seen->is.names);
 	if (is_listed(&seen->now) && seen->is.entries->len == seen->now.entries &&
-	    listed_store(seen->retriever, ino, head, len, &seen->is) < 0)
-		listed_remove(seen->retriever, ino);
+	    listing_entries_store(seen->retriever, ino, head, len, &seen->is) < 0)
+		listing_entries_remove(seen->retriever, ino);
 	return store(dir_fd, &seen->now);
 }
 
 GArray *listing_sum_not_whole(const struct retriever *retriever, int dir_fd)
 {
-	struct listed listed = {0};
+	struct listing_entries listed = {0};
 	struct sum sum;
 
 	if (!retriever->copying || !load(dir_fd, &sum))
 		return NULL;
 	if (sum.files == FILES_WHOLE)
-		return listed_array();
+		return listing_entries_array();
 	if (sum.names == NAMES_ALL || !load_listed(retriever, dir_fd, &sum, &listed))
 		return NULL;
 	g_array_unref(listed.entries);
@@ -243,7 +245,7 @@ GArray *listing_sum_not_whole(const struct retriever *retriever, int dir_fd)
 
 bool listing_sum_may_lack(const GArray *not_whole, const char *name)
 {
-	return !not_whole || listed_has(not_whole, listing_sum_hash(name));
+	return !not_whole || listing_entries_has(not_whole, listing_sum_hash(name));
 }
 
 /* ---- listings ---- */
@@ -263,7 +265,7 @@ struct listing_sum *listing_sum_new(struct retriever *retriever, int dir_fd)
 	} else {
 		seen->before = (struct sum){0};
 	}
-	seen->is = (struct listed){listed_array(), listed_array()};
+	seen->is = (struct listing_entries){listing_entries_array(), listing_entries_array()};
 	return seen;
 }
 
@@ -296,7 +298,7 @@ static void count_listing_sum(struct listing_sum *seen, const struct source_entr
 	seen->unknown |= !e->has_attr;
 	if (!S_ISDIR(e->attr.mode) && e->attr.nlink > 1)
 		seen->now.files = FILES_EACH;
-	if (!seen->sums_up && seen->is.entries->len <= LISTED_MAX)
+	if (!seen->sums_up && seen->is.entries->len <= LISTING_ENTRIES_MAX)
 		g_array_append_val(seen->is.entries, sum);
 }
 
@@ -369,7 +371,7 @@ static bool pass_listing_sum(struct listing_sum *seen, int dir_fd, const struct 
 	uint64_t name = listing_sum_hash(e->name), sum = sum_of(e, name);
 
 	if (!all && !(e->has_attr && seen->passed < seen->before.entries &&
-		      listed_has(seen->was.entries, sum))) {
+		      listing_entries_has(seen->was.entries, sum))) {
 		forget(seen, dir_fd);
 		return false;
 	}

@@ -4,17 +4,17 @@
  *
  * When all of a listing is here, the directory keeps the sum of it, over what tells one version of
  * an object from another, as the extended attribute security.migrate.listed, and beside it what
- * was summed up, entry by entry (listed.h).  The attribute says too when all files were whole.  In
- * the next listing a file that is listed as it was then is passed over, and not even opened;
- * what is not is compared, and where there is none the directory is as it was.  Directories, and
- * what has several names, are always looked at.
+ * was summed up, entry by entry (listing_entries.h).  The attribute says too when all files were
+ * whole.  In the next listing a file that is listed as it was then is passed over, and not even
+ * opened; what is not is compared, and where there is none the directory is as it was. Directories,
+ * and what has several names, are always looked at.
  *
  * Where only the sum is there (few entries or very many, several names, a file that was not whole),
  * the listing is summed up first.  With the same sum nothing is compared; with another one the
  * directory is listed again, entry by entry.
  *
  * The attribute is gone before the first change, and what was listed counts with it only.
- * What is unsettled (copied.h) counts with a number that no other listing has.
+ * What is unsettled (copy_mark.h) counts with a number that no other listing has.
  * Directories count with name and number only: each is listed itself.  The switch compares each
  * object again, so a sum that is the same by chance leaves an old version in a copy, and never in
  * what is served.

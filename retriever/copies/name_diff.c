@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "retriever/copies/listed.h"
+#include "retriever/copies/listing_entries.h"
 #include "retriever/copies/listing_sum.h"
 #include "retriever/objects/retriever.h"
 
@@ -19,12 +19,12 @@ void name_diff_sort(GArray *hashes, const GArray *without)
 {
 	guint n = 0;
 
-	listed_sort(hashes);
+	listing_entries_sort(hashes);
 	for (guint i = 0; i < hashes->len; i++) {
 		uint64_t hash = g_array_index(hashes, uint64_t, i);
 
 		if ((!n || g_array_index(hashes, uint64_t, n - 1) != hash) &&
-		    !(without && listed_has(without, hash)))
+		    !(without && listing_entries_has(without, hash)))
 			g_array_index(hashes, uint64_t, n++) = hash;
 	}
 	g_array_set_size(hashes, n);
@@ -80,7 +80,7 @@ static void look_at_names(void *arg, const struct dirent *e)
 	const struct look *look = arg;
 	uint64_t hash = listing_sum_hash(e->d_name);
 
-	if (listed_has(look->listed, hash))
+	if (listing_entries_has(look->listed, hash))
 		g_array_append_val(look->here, hash);
 	else
 		g_ptr_array_add(look->diff->unlisted, g_strdup(e->d_name));
@@ -88,18 +88,18 @@ static void look_at_names(void *arg, const struct dirent *e)
 
 int name_diff_make(int dir_fd, bool root, const GArray *listed, struct name_diff *diff)
 {
-	g_autoptr(GArray) here = listed_array();
+	g_autoptr(GArray) here = listing_entries_array();
 	struct look look = {listed, here, diff};
 	int ret;
 
 	*diff = (struct name_diff){.unlisted = g_ptr_array_new_with_free_func(g_free),
-				   .lacking = listed_array()};
+				   .lacking = listing_entries_array()};
 	ret = each_name(dir_fd, root, look_at_names, &look);
 	if (ret) {
 		name_diff_clear(diff);
 		return ret;
 	}
-	listed_sort(here);
+	listing_entries_sort(here);
 	if (here->len < listed->len) {
 		g_array_append_vals(diff->lacking, listed->data, listed->len);
 		name_diff_sort(diff->lacking, here);

@@ -14,7 +14,7 @@
 #include "lib/base/mtime.h"
 #include "lib/base/project.h"
 #include "retriever/copies/aside.h"
-#include "retriever/copies/copied.h"
+#include "retriever/copies/copy_mark.h"
 #include "retriever/objects/links.h"
 
 #define SETTINGS "prior.conf"
@@ -137,7 +137,7 @@ static bool may_be_shared(struct retriever *retriever, const struct source_attr 
 		return true;
 	if (attr->nlink == 1)
 		return false;
-	return links_claim(retriever, st->st_ino, attr, found != COPIED_SAME);
+	return links_claim(retriever, st->st_ino, attr, found != COPY_SAME);
 }
 
 static bool is_target(int fd, const char *name, const char *target)
@@ -158,22 +158,22 @@ int prior_compare(struct retriever *retriever, int prior_fd, const struct source
 	if (fd)
 		*fd = -1;
 	if (S_ISDIR(entry->attr.mode))
-		return COPIED_OTHER;
-	found = copied_compare(prior_fd, entry->name, &entry->attr, prior->adopted, &st, fd);
+		return COPY_OTHER;
+	found = copy_mark_compare(prior_fd, entry->name, &entry->attr, prior->adopted, &st, fd);
 	/* a stub's attributes are those of its making */
-	if (found == COPIED_UNFINISHED && entry->attr.no_ctime)
-		return COPIED_OTHER;
-	if (found < COPIED_ALIKE)
+	if (found == COPY_UNFINISHED && entry->attr.no_ctime)
+		return COPY_OTHER;
+	if (found < COPY_ALIKE)
 		return found;
-	if (found == COPIED_ALIKE && S_ISLNK(entry->attr.mode) &&
+	if (found == COPY_ALIKE && S_ISLNK(entry->attr.mode) &&
 	    !is_target(prior_fd, entry->name, target))
-		return COPIED_OTHER;
-	return may_be_shared(retriever, &entry->attr, &st, found) ? found : COPIED_OTHER;
+		return COPY_OTHER;
+	return may_be_shared(retriever, &entry->attr, &st, found) ? found : COPY_OTHER;
 }
 
 int prior_take(int prior_fd, const char *name, int fd, int dir_fd, const char *as)
 {
-	int ret = fd >= 0 ? copied_unmark(fd) : copied_unmark_name(prior_fd, name);
+	int ret = fd >= 0 ? copy_mark_remove(fd) : copy_mark_remove_name(prior_fd, name);
 
 	return ret ? ret : project_rename(prior_fd, name, dir_fd, as, RENAME_NOREPLACE);
 }

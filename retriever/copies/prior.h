@@ -50,8 +50,8 @@ GMutex *prior_lock(struct prior *prior, const char *name);
 int prior_directory(const struct prior *prior, const char *path);
 
 /*
- * What of the prior directory can be taken for the entry: COPIED_SAME or COPIED_UNFINISHED as it
- * is, COPIED_ALIKE when it has the entry's attributes, else nothing.  target: a symbolic link's
+ * What of the prior directory can be taken for the entry: COPY_SAME or COPY_UNFINISHED as it
+ * is, COPY_ALIKE when it has the entry's attributes, else nothing.  target: a symbolic link's
  * text.  fd: NULL, or *fd is negative or open for reading; the caller closes it.  -errno.
  */
 int prior_compare(struct retriever *retriever, int prior_fd, const struct source_entry *entry,

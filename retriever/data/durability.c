@@ -8,7 +8,7 @@
 
 #include "lib/base/thread.h"
 #include "lib/report/fill_notes.h"
-#include "retriever/copies/copied.h"
+#include "retriever/copies/copy_mark.h"
 #include "retriever/data/snapshot.h"
 #include "retriever/objects/damage.h"
 #include "retriever/objects/errors.h"
@@ -85,8 +85,8 @@ static int drop_record(struct object *object)
 			       migrate_record_mtime(&object->record));
 	/* an inode has no room for both; without the mark it is only fetched once more */
 	if (retriever->copying)
-		copied_mark_bound(object->fd, &object->key, object->record.fileid,
-				  object->record.ctime);
+		copy_mark_set_bound(object->fd, &object->key, object->record.fileid,
+				    object->record.ctime);
 	object->normal = true;
 	errors_forget(retriever->errors, &object->key);
 	return 0;
@@ -222,7 +222,7 @@ int durability_sync(struct object *object)
 	return sync_object(object, true);
 }
 
-struct later {
+struct durability_later {
 	struct object *object; /* referenced */
 	object_done_fn done;
 	void *arg;
@@ -231,19 +231,19 @@ struct later {
 	bool for_client; /* who asks for durability */
 };
 
-static void later_finish(struct later *later, int status)
+static void later_finish(struct durability_later *later, int status)
 {
 	if (later->done)
 		later->done(later->arg, status);
 	object_unref(later->object);
-	g_slice_free(struct later, later);
+	g_slice_free(struct durability_later, later);
 }
 
 static void run_later(void *arg);
 
 static void gaps_closed(void *arg, int status)
 {
-	struct later *later = arg;
+	struct durability_later *later = arg;
 
 	g_mutex_lock(&later->object->lock);
 	file_of(later->object)->closing_gaps = false;
@@ -254,7 +254,7 @@ static void gaps_closed(void *arg, int status)
 		jobs_run(later->object->retriever->jobs, JOB_FLUSH, run_later, later);
 }
 
-static void close_gaps(struct later *later)
+static void close_gaps(struct durability_later *later)
 {
 	g_mutex_lock(&later->object->lock);
 	file_of(later->object)->closing_gaps = true;
@@ -275,7 +275,7 @@ static bool has_room_durability(struct object *object)
 
 static void run_later(void *arg)
 {
-	struct later *later = arg;
+	struct durability_later *later = arg;
 	struct object *object = later->object;
 	int ret = 0;
 
@@ -292,7 +292,7 @@ static void run_later(void *arg)
 static void start_later(struct object *object, bool room, bool for_client, object_done_fn done,
 			void *arg)
 {
-	struct later *later = g_slice_new0(struct later);
+	struct durability_later *later = g_slice_new0(struct durability_later);
 
 	later->object = object_ref(object);
 	later->room = room;
@@ -401,7 +401,7 @@ static bool round_succeeded(struct snapshot *s)
 	unstored = file_of(object)->unstored;
 	g_mutex_unlock(&object->lock);
 	if (crowded && !closing) {
-		struct later *later = g_slice_new0(struct later);
+		struct durability_later *later = g_slice_new0(struct durability_later);
 
 		later->object = object_ref(object);
 		close_gaps(later);

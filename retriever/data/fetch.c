@@ -219,7 +219,7 @@ void transfer_fetch_now(struct object *object, uint64_t start, uint64_t end, boo
 	object_unref(object);
 }
 
-struct later {
+struct fetch_later {
 	struct object *object; /* referenced */
 	uint64_t start, end;
 	bool background;
@@ -230,20 +230,20 @@ struct later {
 
 static void fetch_later(void *arg, int status)
 {
-	struct later *later = arg;
+	struct fetch_later *later = arg;
 	struct trace_id before = trace_enter(later->trace);
 
 	transfer_fetch_now(later->object, later->start, later->end, later->background, later->done,
 			   later->arg);
 	trace_enter(before);
 	object_unref(later->object);
-	g_slice_free(struct later, later);
+	g_slice_free(struct fetch_later, later);
 }
 
 void transfer_fetch(struct object *object, uint64_t start, uint64_t end, bool background,
 		    object_done_fn done, void *arg)
 {
-	struct later *later;
+	struct fetch_later *later;
 	bool here;
 
 	if (object->normal) { /* whatever it is */
@@ -257,9 +257,9 @@ void transfer_fetch(struct object *object, uint64_t start, uint64_t end, bool ba
 		transfer_fetch_now(object, start, end, background, done, arg);
 		return;
 	}
-	later = g_slice_new(struct later);
-	*later = (struct later){object_ref(object), start, end, background,
-				trace_current(),    done,  arg};
+	later = g_slice_new(struct fetch_later);
+	*later = (struct fetch_later){object_ref(object), start, end, background,
+				      trace_current(),	  done,	 arg};
 	durability_after_round(object->retriever, fetch_later, later);
 }
 

@@ -174,14 +174,14 @@ static int look_status(int ret, const struct found *found, const char **reason)
 
 /* ---- for the administrator ---- */
 
-struct answer {
+struct refind_answer {
 	struct answers *all;
 	struct refind_place *place;
 };
 
 static void answered_refind(void *arg, int status, const char *name)
 {
-	struct answer *answer = arg;
+	struct refind_answer *answer = arg;
 
 	answer->place->status = status;
 	answer->place->name = g_strdup(name);
@@ -191,12 +191,12 @@ static void answered_refind(void *arg, int status, const char *name)
 void refind_list(struct retriever *retriever, struct refind_place *const *places, guint n)
 {
 	g_autofree struct listing_wanted *wanted = g_new(struct listing_wanted, n);
-	g_autofree struct answer *answers = g_new(struct answer, n);
+	g_autofree struct refind_answer *answers = g_new(struct refind_answer, n);
 	struct answers all;
 
 	answers_init(&all, n);
 	for (guint i = 0; i < n; i++) {
-		answers[i] = (struct answer){.all = &all, .place = places[i]};
+		answers[i] = (struct refind_answer){.all = &all, .place = places[i]};
 		wanted[i] = (struct listing_wanted){.directory = &places[i]->directory,
 						    .fileid = places[i]->fileid,
 						    .found = answered_refind,

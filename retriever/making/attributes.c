@@ -25,7 +25,7 @@
 
 /* What gets something: fd, or name in it.  fd -1: nothing does, and what it could not get is said,
  * on a file system of this room. */
-struct place {
+struct attributes_place {
 	int fd;
 	const char *name;
 	struct attributes_room room;
@@ -149,7 +149,7 @@ static uint32_t new_id(const struct volume_config *config, bool group, uint32_t 
 	return is;
 }
 
-static int change_owner(const struct volume_config *config, struct place *at,
+static int change_owner(const struct volume_config *config, struct attributes_place *at,
 			const struct source_attr *attr, const struct windows *windows,
 			struct carried *carried)
 {
@@ -175,7 +175,7 @@ static int change_owner(const struct volume_config *config, struct place *at,
 }
 
 /* The mode for who owns it now, where that is not who did; the ACL went through acl_close(). */
-static mode_t close_mode(const struct place *at, mode_t mode, struct carried *carried)
+static mode_t close_mode(const struct attributes_place *at, mode_t mode, struct carried *carried)
 {
 	const mode_t was = mode;
 
@@ -259,7 +259,7 @@ static void compare_fractions(const struct source_attr *attr, const struct stat 
 		     "times of access: the new file system keeps no fractions of a second");
 }
 
-static int set_times(const struct place *at, const struct source_attr *attr,
+static int set_times(const struct attributes_place *at, const struct source_attr *attr,
 		     struct carried *carried)
 {
 	const char *name = at->name;
@@ -292,7 +292,7 @@ static bool is_full(int fd)
 	return fstatvfs(fd, &st) < 0 || st.f_bfree < BLOCKS_FULL;
 }
 
-static int foresee(struct place *at, const char *name, uint32_t len, const char **why)
+static int foresee(struct attributes_place *at, const char *name, uint32_t len, const char **why)
 {
 	const uint32_t takes = XATTR_HEAD + (uint32_t)strlen(name) + len;
 
@@ -308,12 +308,13 @@ static int foresee(struct place *at, const char *name, uint32_t len, const char 
 #define PATH_ROOM (32 + NAME_MAX)
 
 /* Also of what cannot be opened. */
-static void path_of_attribute(char path[PATH_ROOM], const struct place *at)
+static void path_of_attribute(char path[PATH_ROOM], const struct attributes_place *at)
 {
 	g_snprintf(path, PATH_ROOM, "/proc/self/fd/%d/%s", at->fd, at->name);
 }
 
-static int store(const struct place *at, const char *name, const void *value, uint32_t len)
+static int store(const struct attributes_place *at, const char *name, const void *value,
+		 uint32_t len)
 {
 	char path[PATH_ROOM];
 
@@ -324,8 +325,8 @@ static int store(const struct place *at, const char *name, const void *value, ui
 }
 
 /* 0: set.  1: it never can be, for the reason in *why.  -errno: not now. */
-static int put_attribute(struct place *at, const char *name, const void *value, uint32_t len,
-			 const char **why)
+static int put_attribute(struct attributes_place *at, const char *name, const void *value,
+			 uint32_t len, const char **why)
 {
 	if (at->fd < 0)
 		return foresee(at, name, len, why);
@@ -361,8 +362,8 @@ static const char *acl_word(const char *name)
 }
 
 /* Sets the decoded ACL.  As put_attribute(). */
-static int put_acl(const struct volume_config *config, struct place *at, const char *name,
-		   struct acl *acl, const char **why)
+static int put_acl(const struct volume_config *config, struct attributes_place *at,
+		   const char *name, struct acl *acl, const char **why)
 {
 	g_autofree uint8_t *value = NULL;
 	uint32_t len;
@@ -376,7 +377,7 @@ static int put_acl(const struct volume_config *config, struct place *at, const c
 }
 
 /* *perms: what the mode's permission bits must be with it, or without it. */
-static int set_acl(const struct volume_config *config, struct place *at,
+static int set_acl(const struct volume_config *config, struct attributes_place *at,
 		   const struct source_xattr *xattr, mode_t *perms, struct carried *carried)
 {
 	const char *word = acl_word(xattr->name), *why = "the old server sent what is no ACL";
@@ -420,8 +421,8 @@ static int set_acl(const struct volume_config *config, struct place *at,
 
 #define TEXT_MAX 2000 /* bytes of an ACL in a line of the report */
 
-static int set_posix(const struct volume_config *config, struct place *at, const char *name,
-		     struct acl *acl, mode_t *perms, struct carried *carried)
+static int set_posix(const struct volume_config *config, struct attributes_place *at,
+		     const char *name, struct acl *acl, mode_t *perms, struct carried *carried)
 {
 	struct source_xattr xattr = {.name = (char *)name};
 	mode_t mode = acl_mode(acl);
@@ -444,7 +445,7 @@ static int set_posix(const struct volume_config *config, struct place *at, const
 }
 
 /* As put_attribute(): the whole of it as a descriptor, for Samba. */
-static int put_nt(const struct volume_config *config, struct place *at,
+static int put_nt(const struct volume_config *config, struct attributes_place *at,
 		  const struct source_attr *attr, const struct source_nfs4_acl *acl,
 		  const char **why)
 {
@@ -457,7 +458,7 @@ static int put_nt(const struct volume_config *config, struct place *at,
 }
 
 /* As put_attribute(): what acl-mode asks for beside the POSIX ACL. */
-static int put_beside(const struct volume_config *config, struct place *at,
+static int put_beside(const struct volume_config *config, struct attributes_place *at,
 		      const struct source_attr *attr, const struct source_nfs4_acl *acl,
 		      struct carried *carried)
 {
@@ -478,7 +479,7 @@ static int put_beside(const struct volume_config *config, struct place *at,
 	return 0;
 }
 
-static int set_nfs4(const struct volume_config *config, struct place *at,
+static int set_nfs4(const struct volume_config *config, struct attributes_place *at,
 		    const struct source_attr *attr, const struct source_nfs4_acl *acl,
 		    mode_t *perms, struct carried *carried)
 {
@@ -502,7 +503,8 @@ static int set_nfs4(const struct volume_config *config, struct place *at,
 	return ret;
 }
 
-static int set_xattr(struct place *at, const struct source_xattr *xattr, struct carried *carried)
+static int set_xattr(struct attributes_place *at, const struct source_xattr *xattr,
+		     struct carried *carried)
 {
 	const char *why = "not an attribute of users";
 	int ret = g_str_has_prefix(xattr->name, "user.")
@@ -522,7 +524,7 @@ static bool is_acl_attribute(const struct source_xattr *xattr)
 }
 
 /* ACLs first: where there is not room for all, they count more. */
-static int set_all(const struct volume_config *config, struct place *at,
+static int set_all(const struct volume_config *config, struct attributes_place *at,
 		   const struct source_xattrs *xattrs, mode_t *perms, struct carried *carried)
 {
 	int ret = 0;
@@ -559,7 +561,7 @@ static bool rules(const struct volume_config *config)
 }
 
 /* An object that got no descriptor would be what its mode says. */
-static int set_descriptor(struct place *at, const struct windows *windows, bool ruling,
+static int set_descriptor(struct attributes_place *at, const struct windows *windows, bool ruling,
 			  mode_t *perms, struct carried *carried)
 {
 	const char *why = windows->why;
@@ -608,7 +610,7 @@ static void lose_of_volume(struct carried *carried, const struct windows *window
  * object to object; where they fill what is left of the inode, the descriptor goes to a block of
  * its own, which ext4 shares among all objects that have the same.
  */
-static int set_windows(const struct volume_config *config, struct place *at,
+static int set_windows(const struct volume_config *config, struct attributes_place *at,
 		       const struct windows *windows, mode_t *perms, struct carried *carried)
 {
 	bool ruling = rules(config);
@@ -657,9 +659,10 @@ static struct windows *translate_attribute(const struct volume_config *config,
 /* ---- all of it ---- */
 
 /* *perms: the mode's permission bits. */
-static int set_what_it_has(const struct volume_config *config, struct place *at, bool inherits,
-			   const struct source_attr *attr, const struct source_xattrs *xattrs,
-			   mode_t *perms, struct carried *carried)
+static int set_what_it_has(const struct volume_config *config, struct attributes_place *at,
+			   bool inherits, const struct source_attr *attr,
+			   const struct source_xattrs *xattrs, mode_t *perms,
+			   struct carried *carried)
 {
 	struct windows *windows = translate_attribute(config, attr, xattrs);
 	int ret = change_owner(config, at, attr, rules(config) ? windows : NULL, carried);
@@ -678,7 +681,7 @@ static int set_what_it_has(const struct volume_config *config, struct place *at,
 }
 
 /* The last user attribute that it got goes.  FALSE: it has none. */
-static bool make_room_attribute(const struct place *at, struct carried *carried)
+static bool make_room_attribute(const struct attributes_place *at, struct carried *carried)
 {
 	g_autofree char *list = g_malloc(XATTR_LIST_MAX), *last = NULL;
 	char path[PATH_ROOM];
@@ -699,7 +702,7 @@ static bool make_room_attribute(const struct place *at, struct carried *carried)
 }
 
 /* An object that lacks something and does not say so would have it taken away there as well. */
-static int mark_attribute(const struct place *at, struct carried *carried)
+static int mark_attribute(const struct attributes_place *at, struct carried *carried)
 {
 	int ret;
 
@@ -712,7 +715,7 @@ static int mark_attribute(const struct place *at, struct carried *carried)
 int attributes_set(struct retriever *retriever, int fd, const struct source_attr *attr,
 		   const struct source_xattrs *xattrs, bool inherits, struct carried *carried)
 {
-	struct place at = {.fd = fd};
+	struct attributes_place at = {.fd = fd};
 	mode_t perms = attr->mode & 0777;
 	int ret = set_what_it_has(retriever->config, &at, inherits, attr, xattrs, &perms, carried);
 
@@ -728,7 +731,7 @@ uint32_t attributes_foresee(const struct volume_config *config, struct attribute
 			    const struct source_attr *attr, const struct source_xattrs *xattrs,
 			    struct carried *carried)
 {
-	struct place at = {.fd = -1, .room = room};
+	struct attributes_place at = {.fd = -1, .room = room};
 	mode_t perms = attr->mode & 0777;
 
 	set_what_it_has(config, &at, false, attr, xattrs, &perms, carried);
@@ -739,7 +742,7 @@ uint32_t attributes_foresee(const struct volume_config *config, struct attribute
 }
 
 /* What goes is an ACL whose mask the group's bits are: they are none until it is gone. */
-static int set_node_mode(const struct place *at, mode_t mode, bool acl)
+static int set_node_mode(const struct attributes_place *at, mode_t mode, bool acl)
 {
 	char path[PATH_ROOM];
 
@@ -755,7 +758,7 @@ int attributes_set_node(struct retriever *retriever, int dir_fd, const char *nam
 			const struct source_attr *attr, const struct source_xattrs *xattrs,
 			struct carried *carried)
 {
-	struct place at = {.fd = dir_fd, .name = name};
+	struct attributes_place at = {.fd = dir_fd, .name = name};
 	mode_t perms = attr->mode & 0777;
 	int ret = set_what_it_has(retriever->config, &at, false, attr, xattrs, &perms, carried);
 

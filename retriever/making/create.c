@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "lib/base/project.h"
-#include "retriever/copies/copied.h"
+#include "retriever/copies/copy_mark.h"
 #include "retriever/copies/prior.h"
 #include "retriever/making/take.h"
 #include "retriever/making/take_directory.h"
@@ -19,19 +19,19 @@
 
 /* What came with the answer, before anybody can see the file.  Where it cannot be written, or too
  * many files with theirs are open until they are durable, it is fetched again like any other. */
-static void write_data(struct making *m, int fd)
+static void write_data(struct new_object *m, int fd)
 {
 	const struct source_xattrs *xattrs = m->xattrs;
 
 	m->brought = xattrs && xattrs->data && xattrs->data_len == m->entry->attr.size &&
-		     stub_has_room(fd) && m->parent->brought &&
+		     make_has_room(fd) && m->parent->brought &&
 		     sparse_pwrite(fd, xattrs->data, xattrs->data_len, 0, &m->zeros) == 0;
 }
 
 /* A name goes before its data where there is no room for both. */
-static int set_file_attributes(struct making *m, int fd)
+static int set_file_attributes(struct new_object *m, int fd)
 {
-	int ret = making_set_attributes(m, fd, m->parent->inherits);
+	int ret = new_object_set_attributes(m, fd, m->parent->inherits);
 
 	if (!m->brought || (ret != -ENOSPC && ret != -EDQUOT))
 		return ret;
@@ -40,11 +40,11 @@ static int set_file_attributes(struct making *m, int fd)
 	m->carried = (struct carried){0};
 	if (ftruncate(fd, 0) < 0 || ftruncate(fd, m->entry->attr.size) < 0)
 		return -errno;
-	return making_set_attributes(m, fd, m->parent->inherits);
+	return new_object_set_attributes(m, fd, m->parent->inherits);
 }
 
 /* A regular file without a name, opened O_RDWR.  rec: an empty one, its record if it has bytes. */
-static int make_file(struct making *m, struct migrate_record *rec)
+static int make_file(struct new_object *m, struct migrate_record *rec)
 {
 	uint64_t size = m->entry->attr.size;
 	int fd = openat(m->parent->fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC | O_NOATIME, 0600);
@@ -53,11 +53,11 @@ static int make_file(struct making *m, struct migrate_record *rec)
 	if (fd < 0)
 		return -errno;
 	if (m->retriever->copying && (!size || m->entry->attr.unsettled))
-		ret = copied_mark(fd, &m->entry->attr);
+		ret = copy_mark_set(fd, &m->entry->attr);
 	if (!ret && size) {
-		ret = making_record(m, rec);
+		ret = new_object_record(m, rec);
 		if (!ret)
-			ret = making_store_record(fd, rec);
+			ret = new_object_store_record(fd, rec);
 		/*
 		 * The size before the bytes: if they brought it, it would be on the disk when they
 		 * are, and the record before, and what is missing beyond the size is void.
@@ -75,8 +75,8 @@ static int make_file(struct making *m, struct migrate_record *rec)
 	return ret;
 }
 
-/* What making_count() counts. */
-static unsigned changes(const struct making *m)
+/* What new_object_count() counts. */
+static unsigned changes(const struct new_object *m)
 {
 	const struct source_attr *attr = &m->entry->attr;
 	const bool lacks_data = S_ISREG(attr->mode) && attr->size;
@@ -84,7 +84,7 @@ static unsigned changes(const struct making *m)
 	return S_ISDIR(attr->mode) || lacks_data ? RECOUNT_MADE : RECOUNT_MADE | RECOUNT_WHOLE;
 }
 
-static int link_fd(const struct making *m, int fd)
+static int link_fd(const struct new_object *m, int fd)
 {
 	uint64_t added;
 	ino_t counted;
@@ -98,7 +98,7 @@ static int link_fd(const struct making *m, int fd)
 	if (linkat(fd, "", m->dir_fd, m->as, AT_EMPTY_PATH) < 0)
 		ret = errno == EEXIST ? STUB_THERE : -errno;
 	else
-		making_count(m);
+		new_object_count(m);
 	recount_end(m->retriever, counted, changes(m), !ret);
 	if (!ret)
 		old_handles_name(m->retriever, m->entry, added);
@@ -110,7 +110,7 @@ static int link_fd(const struct making *m, int fd)
  * that of a file that was filled (durability.h).  The object is there before the name, so that
  * whoever finds the name finds `filled` too.
  */
-static int link_brought(struct making *m, int fd, struct migrate_record *rec)
+static int link_brought(struct new_object *m, int fd, struct migrate_record *rec)
 {
 	uint64_t size = m->entry->attr.size;
 	struct object *object;
@@ -133,7 +133,7 @@ static int link_brought(struct making *m, int fd, struct migrate_record *rec)
 	return ret;
 }
 
-static int link_stub(struct making *m, int fd)
+static int link_stub(struct new_object *m, int fd)
 {
 	int ret = link_fd(m, fd);
 
@@ -141,7 +141,7 @@ static int link_stub(struct making *m, int fd)
 	return ret;
 }
 
-static int create_file(struct making *m)
+static int create_file(struct new_object *m)
 {
 	struct migrate_record rec = {0};
 	int fd = make_file(m, &rec);
@@ -156,7 +156,7 @@ static int create_file(struct making *m)
 }
 
 /* Everything else is made under a name of its own and renamed. */
-static int make_staged(const struct making *m, const char *name)
+static int make_staged(const struct new_object *m, const char *name)
 {
 	const struct source_attr *attr = &m->entry->attr;
 	int dir = m->stage_fd;
@@ -177,35 +177,35 @@ static int make_staged(const struct making *m, const char *name)
 	}
 }
 
-static int set_staged_node(struct making *m, const char *name)
+static int set_staged_node(struct new_object *m, const char *name)
 {
 	int ret = attributes_set_node(m->retriever, m->stage_fd, name, &m->entry->attr, m->xattrs,
 				      &m->carried);
 
 	if (!ret && m->retriever->copying)
-		ret = copied_mark_name(m->stage_fd, name, &m->entry->attr);
+		ret = copy_mark_set_name(m->stage_fd, name, &m->entry->attr);
 	return ret ? ret
 		   : attributes_report(m->retriever, &m->carried, m->parent->fd, m->entry->name);
 }
 
-static int set_staged_directory(struct making *m, const char *name)
+static int set_staged_directory(struct new_object *m, const char *name)
 {
 	int fd = openat(m->stage_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	int ret;
 
 	if (fd < 0)
 		return -errno;
-	ret = making_put_record(m, fd, 0);
+	ret = new_object_put_record(m, fd, 0);
 	if (!ret)
-		ret = making_set_attributes(m, fd, false);
+		ret = new_object_set_attributes(m, fd, false);
 	if (!ret && m->retriever->copying && m->entry->attr.unsettled)
-		ret = copied_mark_if_room(fd, &m->entry->attr);
+		ret = copy_mark_set_if_room(fd, &m->entry->attr);
 	close(fd);
 	return ret;
 }
 
 /* Whoever takes a directory from the prior copy is done, or has not begun. */
-static int name_staged(const struct making *m, const char *name)
+static int name_staged(const struct new_object *m, const char *name)
 {
 	const bool taken = S_ISDIR(m->entry->attr.mode) && m->retriever->prior;
 	GMutex *lock = taken ? prior_lock(m->retriever->prior, m->as) : NULL;
@@ -219,7 +219,7 @@ static int name_staged(const struct making *m, const char *name)
 	if (renameat2(m->stage_fd, name, m->dir_fd, m->as, RENAME_NOREPLACE) < 0)
 		ret = errno == EEXIST ? STUB_THERE : -errno;
 	else
-		making_count(m);
+		new_object_count(m);
 	recount_end(m->retriever, counted, changes(m), !ret);
 	if (lock)
 		g_mutex_unlock(lock);
@@ -229,7 +229,7 @@ static int name_staged(const struct making *m, const char *name)
 }
 
 /* The project that a directory of another tool's copy hands on, if that is not its parent's. */
-static struct project own_project(const struct making *m)
+static struct project own_project(const struct new_object *m)
 {
 	struct project project = {0};
 	int fd = m->parent->prior_fd < 0 || !m->retriever->prior->adopted
@@ -246,7 +246,7 @@ static struct project own_project(const struct making *m)
 
 /* A directory that is made anew in the place of one that had a project keeps that: before it has
  * its name, or, where its parent has another one, before anything is made in it. */
-static int name_directory(const struct making *m, const char *name)
+static int name_directory(const struct new_object *m, const char *name)
 {
 	const struct project own = own_project(m);
 	struct project above;
@@ -264,13 +264,13 @@ static int name_directory(const struct making *m, const char *name)
 	return ret;
 }
 
-static int make_and_name(struct making *m)
+static int make_and_name(struct new_object *m)
 {
 	bool dir = S_ISDIR(m->entry->attr.mode);
-	char name[MAKING_NAME_LEN];
+	char name[NEW_OBJECT_NAME_LEN];
 	int ret;
 
-	making_stage(m, name);
+	new_object_stage(m, name);
 	ret = make_staged(m, name);
 	if (ret)
 		return ret;
@@ -282,7 +282,7 @@ static int make_and_name(struct making *m)
 	return ret;
 }
 
-static int create_staged(struct making *m)
+static int create_staged(struct new_object *m)
 {
 	int ret;
 
@@ -297,7 +297,7 @@ static int create_staged(struct making *m)
 	return ret;
 }
 
-static int create_one(struct making *m)
+static int create_one(struct new_object *m)
 {
 	if (m->parent->prior_fd >= 0) {
 		int ret = m->parent->listing ? take_directory(m) : TAKE_NOTHING;
@@ -307,7 +307,7 @@ static int create_one(struct making *m)
 		if (ret != TAKE_NOTHING)
 			return ret;
 	}
-	if (making_must_ask(m))
+	if (new_object_must_ask(m))
 		return !m->absent && faccessat(m->dir_fd, m->as, F_OK, AT_SYMLINK_NOFOLLOW) == 0
 			       ? STUB_THERE
 			       : STUB_ASK;
@@ -315,10 +315,10 @@ static int create_one(struct making *m)
 }
 
 /* The first name makes .migrate/links/NUMBER-OBJECT... */
-static int create_provisional(const struct making *m, const char *id, bool apart)
+static int create_provisional(const struct new_object *m, const char *id, bool apart)
 {
-	struct making provisional = *m;
-	struct stub_parent parent = *m->parent;
+	struct new_object provisional = *m;
+	struct make_parent parent = *m->parent;
 	int ret;
 
 	if (apart) /* what the prior copy has may be that of the other project by now */
@@ -340,7 +340,7 @@ static bool is_removed(int dir_fd)
 	return fstat(dir_fd, &st) == 0 && st.st_nlink == 0;
 }
 
-static int report_apart(const struct making *m, const char *why)
+static int report_apart(const struct new_object *m, const char *why)
 {
 	g_autofree char *dir = retriever_fd_path(m->parent->fd);
 	g_autofree char *path = g_build_filename(dir, m->entry->name, NULL);
@@ -356,7 +356,7 @@ static int report_apart(const struct making *m, const char *why)
  * No name in this directory can be one of links/ID, which is of another project: the names of each
  * project are a file of their own, and the report says so.
  */
-static int part_in_create(const struct making *m, char id[LINK_NAME_LEN])
+static int part_in_create(const struct new_object *m, char id[LINK_NAME_LEN])
 {
 	const struct project project = project_of(m->parent->fd);
 	g_autofree char *dir = retriever_fd_path(m->parent->fd);
@@ -373,7 +373,7 @@ static int part_in_create(const struct making *m, char id[LINK_NAME_LEN])
 }
 
 /* ... and every name links to it. */
-static int create_linked(struct making *m)
+static int create_linked(struct new_object *m)
 {
 	const struct link_id object = links_id(&m->entry->attr);
 	int links = m->retriever->links_fd, ret;
@@ -417,7 +417,7 @@ static int create_linked(struct making *m)
 	}
 }
 
-int creation_run(struct making *m)
+int create_object(struct new_object *m)
 {
 	int ret = !S_ISDIR(m->entry->attr.mode) && m->entry->attr.nlink > 1 ? create_linked(m)
 									    : create_one(m);

@@ -3,9 +3,9 @@
 #ifndef RETRIEVER_MAKING_CREATE_H
 #define RETRIEVER_MAKING_CREATE_H
 
-#include "retriever/making/making.h"
+#include "retriever/making/new_object.h"
 
 /* 0, STUB_THERE, STUB_ASK, STUB_ASK_BARE or -errno. */
-int creation_run(struct making *m);
+int create_object(struct new_object *m);
 
 #endif

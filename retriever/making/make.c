@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "lib/base/project.h"
-#include "retriever/copies/copied.h"
+#include "retriever/copies/copy_mark.h"
 #include "retriever/copies/prior.h"
 #include "retriever/making/create.h"
 #include "retriever/making/dummy.h"
@@ -17,7 +17,7 @@
 #include "retriever/objects/old_handles.h"
 
 /* A dummy may be of another project than its directory by now. */
-static int exchange_make(const struct making *m, int staging, const char *name)
+static int exchange_make(const struct new_object *m, int staging, const char *name)
 {
 	const struct project project = project_of(m->parent->fd);
 	int ret = renameat2(staging, name, m->dir_fd, m->as, RENAME_EXCHANGE) < 0 ? -errno : 0;
@@ -34,16 +34,16 @@ static int exchange_make(const struct making *m, int staging, const char *name)
  * In one step: a name that was a dummy is never gone, or a lookup in a directory whose names are
  * all here would be told so.  -EAGAIN: it is no dummy any more.
  */
-static int replace_in(struct making *m, int staging)
+static int replace_in(struct new_object *m, int staging)
 {
-	struct making staged = *m;
-	char name[MAKING_NAME_LEN];
+	struct new_object staged = *m;
+	char name[NEW_OBJECT_NAME_LEN];
 	int ret;
 
-	making_stage(m, name);
+	new_object_stage(m, name);
 	staged.dir_fd = staging;
 	staged.as = name;
-	ret = creation_run(&staged);
+	ret = create_object(&staged);
 	if (ret)
 		return ret == STUB_THERE ? -EEXIST : ret;
 	ret = exchange_make(m, staging, name);
@@ -53,7 +53,7 @@ static int replace_in(struct making *m, int staging)
 	return ret;
 }
 
-static int replace_dummy(struct making *m)
+static int replace_dummy(struct new_object *m)
 {
 	int staging, ret;
 
@@ -66,40 +66,40 @@ static int replace_dummy(struct making *m)
 	return ret;
 }
 
-bool stub_is_known(struct retriever *retriever, const struct stub_parent *parent,
+bool make_is_known(struct retriever *retriever, const struct make_parent *parent,
 		   const struct source_entry *entry)
 {
-	const struct making m = {.retriever = retriever,
-				 .parent = parent,
-				 .entry = entry,
-				 .dir_fd = parent->fd,
-				 .as = entry->name};
+	const struct new_object m = {.retriever = retriever,
+				     .parent = parent,
+				     .entry = entry,
+				     .dir_fd = parent->fd,
+				     .as = entry->name};
 	struct stat st;
 
 	if (retriever->copying)
-		return refresh_compare(&m, &st) == COPIED_SAME;
+		return refresh_compare(&m, &st) == COPY_SAME;
 	if (parent->prior_fd >= 0 && !project_of(parent->fd).inherited &&
-	    prior_compare(retriever, parent->prior_fd, entry, NULL, NULL) == COPIED_SAME)
+	    prior_compare(retriever, parent->prior_fd, entry, NULL, NULL) == COPY_SAME)
 		return true;
 	return faccessat(parent->fd, entry->name, F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&
 	       !(parent->named && dummy_is(parent->fd, entry->name));
 }
 
-int stub_create(struct retriever *retriever, const struct stub_parent *parent,
+int make_object(struct retriever *retriever, const struct make_parent *parent,
 		const struct source_entry *entry, const char *target,
 		const struct source_xattrs *xattrs)
 {
-	struct making m = {.retriever = retriever,
-			   .parent = parent,
-			   .entry = entry,
-			   .target = target,
-			   .xattrs = xattrs,
-			   .dir_fd = parent->fd,
-			   .as = entry->name};
+	struct new_object m = {.retriever = retriever,
+			       .parent = parent,
+			       .entry = entry,
+			       .target = target,
+			       .xattrs = xattrs,
+			       .dir_fd = parent->fd,
+			       .as = entry->name};
 	int ret;
 
 	do {
-		ret = retriever->copying ? refresh_entry(&m) : creation_run(&m);
+		ret = retriever->copying ? refresh_entry(&m) : create_object(&m);
 		if (ret != STUB_THERE || !parent->named || !dummy_is(parent->fd, entry->name))
 			break;
 		g_mutex_lock(&retriever->dummy_lock);

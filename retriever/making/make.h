@@ -13,12 +13,12 @@
 #ifndef RETRIEVER_MAKING_MAKE_H
 #define RETRIEVER_MAKING_MAKE_H
 
-#include "retriever/making/stub_parent.h"
+#include "retriever/making/make_parent.h"
 
 /* Whether the entry is there, in a copy, or in the prior one as it is listed and where it may be
  * taken: then a symbolic link's text need not be asked for.  Having entered the directory
  * (turns.h). Blocks for the disk. */
-bool stub_is_known(struct retriever *retriever, const struct stub_parent *parent,
+bool make_is_known(struct retriever *retriever, const struct make_parent *parent,
 		   const struct source_entry *entry);
 
 /*
@@ -29,7 +29,7 @@ bool stub_is_known(struct retriever *retriever, const struct stub_parent *parent
  * STUB_ASK_BARE: it is here, likewise; or
  * -errno.  Any worker thread; blocks for the disk.
  */
-int stub_create(struct retriever *retriever, const struct stub_parent *parent,
+int make_object(struct retriever *retriever, const struct make_parent *parent,
 		const struct source_entry *entry, const char *target,
 		const struct source_xattrs *xattrs);
 

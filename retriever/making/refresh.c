@@ -9,7 +9,7 @@
 
 #include "lib/base/mtime.h"
 #include "retriever/copies/aside.h"
-#include "retriever/copies/copied.h"
+#include "retriever/copies/copy_mark.h"
 #include "retriever/copies/listing_sum.h"
 #include "retriever/copies/prior.h"
 #include "retriever/making/create.h"
@@ -17,7 +17,7 @@
 
 /* Data that is newer than the old server's, and what is below a directory, is nobody's to destroy.
  */
-static int put_away(struct making *m, const struct stat *st)
+static int put_away(struct new_object *m, const struct stat *st)
 {
 	struct retriever *retriever = m->retriever;
 	bool newer = S_ISREG(st->st_mode) && st->st_size &&
@@ -38,15 +38,15 @@ static int put_away(struct making *m, const struct stat *st)
 	return ret;
 }
 
-static int replace(struct making *m, const struct stat *st)
+static int replace(struct new_object *m, const struct stat *st)
 {
 	int ret = put_away(m, st);
 
-	return ret ? ret : creation_run(m);
+	return ret ? ret : create_object(m);
 }
 
 /* It is to be listed (again). */
-static int set_unfilled(struct making *m, int fd)
+static int set_unfilled(struct new_object *m, int fd)
 {
 	struct retriever *retriever = m->retriever;
 	struct migrate_record *rec;
@@ -62,13 +62,13 @@ static int set_unfilled(struct making *m, int fd)
 	if (object->normal || rec->state != MIGRATE_UNFILLED)
 		COUNT_ADD(retriever, unfilled, 1);
 	migrate_record_clear(rec);
-	ret = making_record(m, rec);
+	ret = new_object_record(m, rec);
 	rec->binding = object->key;
 	if (object->fd < 0)
 		object->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 	if (!ret)
 		ret = object->fd < 0 ? -errno : object_store(object);
-	if (ret == -ENOSPC && !copied_unmark(fd)) /* an inode may not have room for both */
+	if (ret == -ENOSPC && !copy_mark_remove(fd)) /* an inode may not have room for both */
 		ret = object_store(object);
 	if (!ret)
 		object->normal = false;
@@ -78,7 +78,7 @@ static int set_unfilled(struct making *m, int fd)
 }
 
 /* Whether it waits to be listed since it was given the attributes that are listed now. */
-static bool is_refreshed(const struct making *m)
+static bool is_refreshed(const struct new_object *m)
 {
 	const struct source_attr *attr = &m->entry->attr;
 	struct migrate_record rec;
@@ -86,7 +86,8 @@ static bool is_refreshed(const struct making *m)
 	int64_t ctime;
 	int fd = openat(m->dir_fd, m->as, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	/* its mark is another version's, or unsettled: else it would be the same */
-	bool is = fd >= 0 && !copied_get(fd, &fileid, &ctime) && migrate_record_load(fd, &rec) > 0;
+	bool is =
+		fd >= 0 && !copy_mark_get(fd, &fileid, &ctime) && migrate_record_load(fd, &rec) > 0;
 
 	if (is) {
 		is = rec.state == MIGRATE_UNFILLED && rec.fileid == attr->fileid &&
@@ -99,33 +100,33 @@ static bool is_refreshed(const struct making *m)
 }
 
 /* Before they are set there is no mark of them, and its record comes last. */
-static int refresh_attributes(struct making *m, int fd)
+static int refresh_attributes(struct new_object *m, int fd)
 {
 	int ret = attributes_strip(fd);
 
 	if (!ret && migrate_has_record(fd) == 0) {
-		ret = copied_unmark(fd);
+		ret = copy_mark_remove(fd);
 		if (!ret)
-			ret = making_keep_room(m, fd);
+			ret = new_object_keep_room(m, fd);
 	}
 	if (!ret)
-		ret = making_set_attributes(m, fd, false);
-	return ret ? ret : copied_mark_if_room(fd, &m->entry->attr);
+		ret = new_object_set_attributes(m, fd, false);
+	return ret ? ret : copy_mark_set_if_room(fd, &m->entry->attr);
 }
 
 /* Its ctime tells whether its attributes may have changed. */
-static int refresh_directory(struct making *m, int found)
+static int refresh_directory(struct new_object *m, int found)
 {
 	int fd, ret = 0;
 
-	if (found == COPIED_ALIKE && is_refreshed(m))
+	if (found == COPY_ALIKE && is_refreshed(m))
 		return STUB_THERE;
-	if (found == COPIED_ALIKE && making_lacks_attributes(m))
+	if (found == COPY_ALIKE && new_object_lacks_attributes(m))
 		return STUB_ASK;
 	fd = openat(m->dir_fd, m->as, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	if (found == COPIED_ALIKE)
+	if (found == COPY_ALIKE)
 		ret = refresh_attributes(m, fd);
 	if (!ret)
 		ret = set_unfilled(m, fd);
@@ -133,7 +134,7 @@ static int refresh_directory(struct making *m, int found)
 	return ret ? ret : STUB_THERE;
 }
 
-static int compare_names(const struct making *m, int found, const struct stat *st)
+static int compare_names(const struct new_object *m, int found, const struct stat *st)
 {
 	const struct link_id object = links_id(&m->entry->attr);
 	int links = m->retriever->links_fd, first;
@@ -141,51 +142,50 @@ static int compare_names(const struct making *m, int found, const struct stat *s
 	struct stat other;
 
 	links_name(id, &object);
-	first = copied_compare(links, id, &m->entry->attr, false, &other, NULL);
+	first = copy_mark_compare(links, id, &m->entry->attr, false, &other, NULL);
 	/* which names of this run are linked to it already, nobody knows: the switch reads it again
 	 */
-	if (first == COPIED_UNSETTLED)
-		first = COPIED_UNFINISHED;
-	if (found == COPIED_UNSETTLED)
-		found = COPIED_UNFINISHED;
-	if (first == COPIED_OTHER && unlinkat(links, id, 0) < 0 && errno != ENOENT)
+	if (first == COPY_UNSETTLED)
+		first = COPY_UNFINISHED;
+	if (found == COPY_UNSETTLED)
+		found = COPY_UNFINISHED;
+	if (first == COPY_OTHER && unlinkat(links, id, 0) < 0 && errno != ENOENT)
 		return -errno;
-	if (first < 0 || found < COPIED_SAME)
+	if (first < 0 || found < COPY_SAME)
 		return first < 0 ? first : found;
-	if (first >= COPIED_SAME)
-		return other.st_ino == st->st_ino ? found : COPIED_OTHER;
+	if (first >= COPY_SAME)
+		return other.st_ino == st->st_ino ? found : COPY_OTHER;
 	if (!links_claim(m->retriever, st->st_ino, &m->entry->attr, false))
-		return COPIED_OTHER;
-	return linkat(m->dir_fd, m->as, links, id, 0) == 0 || errno == EMLINK ? found
-									      : COPIED_OTHER;
+		return COPY_OTHER;
+	return linkat(m->dir_fd, m->as, links, id, 0) == 0 || errno == EMLINK ? found : COPY_OTHER;
 }
 
-int refresh_compare(const struct making *m, struct stat *st)
+int refresh_compare(const struct new_object *m, struct stat *st)
 {
 	const struct source_attr *attr = &m->entry->attr;
-	int found = copied_compare(m->dir_fd, m->as, attr, false, st, NULL);
+	int found = copy_mark_compare(m->dir_fd, m->as, attr, false, st, NULL);
 
 	return found < 0 || S_ISDIR(attr->mode) || attr->nlink == 1 ? found
 								    : compare_names(m, found, st);
 }
 
-int refresh_entry(struct making *m)
+int refresh_entry(struct new_object *m)
 {
 	struct stat st;
 	int ret, found = refresh_compare(m, &st);
 
-	m->absent = found == COPIED_NOTHING;
-	if (found <= COPIED_NOTHING)
-		ret = found < 0 ? found : creation_run(m);
-	else if (found < COPIED_ALIKE)
-		ret = making_must_ask(m) ? STUB_ASK : replace(m, &st);
+	m->absent = found == COPY_NOTHING;
+	if (found <= COPY_NOTHING)
+		ret = found < 0 ? found : create_object(m);
+	else if (found < COPY_ALIKE)
+		ret = new_object_must_ask(m) ? STUB_ASK : replace(m, &st);
 	else if (S_ISDIR(m->entry->attr.mode))
 		ret = refresh_directory(m, found);
 	else
 		ret = STUB_THERE;
-	if (found == COPIED_SAME)
+	if (found == COPY_SAME)
 		m->here = true;
-	if (found >= COPIED_ALIKE && ret == STUB_THERE && m->parent->same)
+	if (found >= COPY_ALIKE && ret == STUB_THERE && m->parent->same)
 		g_atomic_int_inc(m->parent->same);
 	attributes_clear(&m->carried);
 	return ret;

@@ -5,18 +5,18 @@
  * a name that is not there, and is made by the next listing.
  *
  * The names of one object are one file in the copy too: the first one that is the same is the
- * provisional name (links.h) of the others.  One that is unsettled (copied.h) stays, too, and is
+ * provisional name (links.h) of the others.  One that is unsettled (copy_mark.h) stays, too, and is
  * read again at the switch.
  */
 #ifndef RETRIEVER_MAKING_REFRESH_H
 #define RETRIEVER_MAKING_REFRESH_H
 
-#include "retriever/making/making.h"
+#include "retriever/making/new_object.h"
 
-/* copied_compare() of what is there; COPIED_OTHER, too, where it is not the file of its other
+/* copy_mark_compare() of what is there; COPY_OTHER, too, where it is not the file of its other
  * names. */
-int refresh_compare(const struct making *m, struct stat *st);
+int refresh_compare(const struct new_object *m, struct stat *st);
 /* 0, STUB_THERE, STUB_ASK or -errno. */
-int refresh_entry(struct making *m);
+int refresh_entry(struct new_object *m);
 
 #endif

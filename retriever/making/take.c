@@ -7,12 +7,12 @@
 #include <unistd.h>
 
 #include "lib/base/project.h"
-#include "retriever/copies/copied.h"
+#include "retriever/copies/copy_mark.h"
 #include "retriever/copies/prior.h"
 #include "retriever/objects/old_handles.h"
 
 /* Nobody can see it while its attributes are set. */
-static int set_prior_attributes(struct making *m, int fd)
+static int set_prior_attributes(struct new_object *m, int fd)
 {
 	const struct source_attr *attr = &m->entry->attr;
 	const bool content = m->retriever->prior->content && attr->size;
@@ -27,44 +27,44 @@ static int set_prior_attributes(struct making *m, int fd)
 	}
 	ret = attributes_strip(fd);
 	if (!ret) /* attributes may need the room; without it the file is fetched */
-		ret = copied_unmark(fd);
+		ret = copy_mark_remove(fd);
 	if (!ret && content)
-		ret = making_keep_room(m, fd);
+		ret = new_object_keep_room(m, fd);
 	if (!ret)
-		ret = making_set_attributes(m, fd, false);
+		ret = new_object_set_attributes(m, fd, false);
 	/* last: with a record it is taken as it is, when a crash has cut this short */
 	if (!ret && content)
-		ret = making_put_record(m, fd, MIGRATE_REC_ADOPTED);
+		ret = new_object_put_record(m, fd, MIGRATE_REC_ADOPTED);
 	return ret;
 }
 
-void take_count(const struct making *m)
+void take_count(const struct new_object *m)
 {
-	making_count(m);
+	new_object_count(m);
 	COUNT_ADD(m->retriever, same, 1);
 	COUNT_ADD(m->retriever, made, -1);
 }
 
-void take_count_data(const struct making *m)
+void take_count_data(const struct new_object *m)
 {
 	COUNT_ADD(m->retriever, files_whole, 1);
 	COUNT_ADD(m->retriever, bytes_whole, m->entry->attr.size);
 }
 
-static void count_taken(struct making *m, int found)
+static void count_taken(struct new_object *m, int found)
 {
 	struct retriever *retriever = m->retriever;
 	bool data = S_ISREG(m->entry->attr.mode) && m->entry->attr.size;
 
 	take_count(m);
-	m->here = found != COPIED_UNFINISHED &&
-		  !(data && found == COPIED_ALIKE && retriever->prior->content);
+	m->here = found != COPY_UNFINISHED &&
+		  !(data && found == COPY_ALIKE && retriever->prior->content);
 	if (m->here && data)
 		take_count_data(m);
 }
 
 /* It is made anew. */
-static int settle(const struct making *m)
+static int settle(const struct new_object *m)
 {
 	int ret = prior_settle(m->retriever, m->parent->prior_fd, m->parent->path, m->entry,
 			       m->dir_fd, m->as);
@@ -73,7 +73,7 @@ static int settle(const struct making *m)
 }
 
 /* One of several names goes by way of links/, where anything may be moved. */
-static int give_project(const struct making *m)
+static int give_project(const struct new_object *m)
 {
 	struct project project;
 
@@ -84,20 +84,20 @@ static int give_project(const struct making *m)
 }
 
 /* fd: as of prior_compare(). */
-static int take_of_take(struct making *m, int found, int fd)
+static int take_of_take(struct new_object *m, int found, int fd)
 {
 	uint64_t added = 0;
 	int ret;
 
 	if (found < 0)
 		return found;
-	if (found != COPIED_NOTHING && found < COPIED_ALIKE && !making_must_ask(m))
+	if (found != COPY_NOTHING && found < COPY_ALIKE && !new_object_must_ask(m))
 		return settle(m);
-	if (found < COPIED_ALIKE)
+	if (found < COPY_ALIKE)
 		return TAKE_NOTHING;
-	if (found == COPIED_ALIKE && making_lacks_attributes(m))
+	if (found == COPY_ALIKE && new_object_lacks_attributes(m))
 		return STUB_ASK_BARE;
-	ret = found == COPIED_ALIKE ? set_prior_attributes(m, fd) : 0;
+	ret = found == COPY_ALIKE ? set_prior_attributes(m, fd) : 0;
 	if (!ret)
 		added = old_handles_add(m->retriever, m->entry, m->parent->prior_fd,
 					m->entry->name);
@@ -105,9 +105,9 @@ static int take_of_take(struct making *m, int found, int fd)
 		ret = give_project(m);
 	if (!ret)
 		ret = prior_take(m->parent->prior_fd, m->entry->name, fd, m->dir_fd, m->as);
-	/* a link or a node of another project; the text was asked for then (stub_is_known()) */
+	/* a link or a node of another project; the text was asked for then (make_is_known()) */
 	if (ret == -EXDEV && fd < 0 && (m->target || !S_ISLNK(m->entry->attr.mode)))
-		return making_must_ask(m) ? STUB_ASK : settle(m);
+		return new_object_must_ask(m) ? STUB_ASK : settle(m);
 	if (!ret) {
 		old_handles_name(m->retriever, m->entry, added);
 		count_taken(m, found);
@@ -115,7 +115,7 @@ static int take_of_take(struct making *m, int found, int fd)
 	return ret == -EEXIST ? STUB_THERE : ret;
 }
 
-int take_prior(struct making *m)
+int take_prior(struct new_object *m)
 {
 	GMutex *lock = prior_lock(m->retriever->prior, m->as);
 	int ret = STUB_THERE, found, fd = -1;

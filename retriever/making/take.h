@@ -3,15 +3,15 @@
 #ifndef RETRIEVER_MAKING_TAKE_H
 #define RETRIEVER_MAKING_TAKE_H
 
-#include "retriever/making/making.h"
+#include "retriever/making/new_object.h"
 
 enum { TAKE_NOTHING = STUB_ASK_BARE + 1 };
 
 /* 0, STUB_THERE, STUB_ASK_BARE or -errno; TAKE_NOTHING: it has to be made. */
-int take_prior(struct making *m);
+int take_prior(struct new_object *m);
 
 /* Counts a file that was taken, and its data. */
-void take_count(const struct making *m);
-void take_count_data(const struct making *m);
+void take_count(const struct new_object *m);
+void take_count_data(const struct new_object *m);
 
 #endif

@@ -10,10 +10,10 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "retriever/copies/copied.h"
+#include "retriever/copies/copy_mark.h"
 #include "retriever/copies/listing_sum.h"
 #include "retriever/copies/prior.h"
-#include "retriever/making/brought.h"
+#include "retriever/making/data_hints.h"
 #include "retriever/objects/old_handles.h"
 
 static const struct source_entry *entry_of(const struct backend_batch *listing, guint i)
@@ -22,10 +22,10 @@ static const struct source_entry *entry_of(const struct backend_batch *listing, 
 }
 
 /* Negative: there is none. */
-static int open_prior(const struct retriever *retriever, const struct stub_parent *parent,
+static int open_prior(const struct retriever *retriever, const struct make_parent *parent,
 		      const char *name)
 {
-	g_autofree char *path = stub_child_path(parent->path, name);
+	g_autofree char *path = make_child_path(parent->path, name);
 
 	return prior_directory(retriever->prior, path);
 }
@@ -35,7 +35,7 @@ static bool is_there(int dir_fd, const char *name)
 	return faccessat(dir_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-bool take_may(const struct retriever *retriever, const struct stub_parent *parent,
+bool take_may(const struct retriever *retriever, const struct make_parent *parent,
 	      const struct source_entry *entry)
 {
 	gint64 names;
@@ -77,7 +77,8 @@ static bool is_same_directory(int dir_fd, const struct source_entry *entry)
 	struct stat st;
 
 	return entry->has_attr && !S_ISDIR(entry->attr.mode) && entry->attr.nlink == 1 &&
-	       copied_compare(dir_fd, entry->name, &entry->attr, false, &st, NULL) == COPIED_SAME &&
+	       copy_mark_compare(dir_fd, entry->name, &entry->attr, false, &st, NULL) ==
+		       COPY_SAME &&
 	       st.st_nlink == 1;
 }
 
@@ -97,7 +98,7 @@ static bool all_same(int dir_fd, const struct backend_batch *listing)
 /* ---- taking ---- */
 
 /* added: one for each of the listing, and the last for itself. */
-static void add_old_handles(const struct making *m, int dir_fd, uint64_t *added)
+static void add_old_handles(const struct new_object *m, int dir_fd, uint64_t *added)
 {
 	const struct backend_batch *listing = m->parent->listing;
 	guint i;
@@ -108,7 +109,7 @@ static void add_old_handles(const struct making *m, int dir_fd, uint64_t *added)
 	added[i] = old_handles_add(m->retriever, m->entry, dir_fd, "");
 }
 
-static void name_old_handles(const struct making *m, const uint64_t *added)
+static void name_old_handles(const struct new_object *m, const uint64_t *added)
 {
 	const struct backend_batch *listing = m->parent->listing;
 	guint i;
@@ -123,7 +124,7 @@ static int unmark_all(int dir_fd, const struct backend_batch *listing)
 	int ret = 0;
 
 	for (guint i = 0; i < listing->entries->len && !ret; i++)
-		ret = copied_unmark_name(dir_fd, entry_of(listing, i)->name);
+		ret = copy_mark_remove_name(dir_fd, entry_of(listing, i)->name);
 	return ret;
 }
 
@@ -133,42 +134,42 @@ static void mark_all(int dir_fd, const struct backend_batch *listing)
 	for (guint i = 0; i < listing->entries->len; i++) {
 		const struct source_entry *entry = entry_of(listing, i);
 
-		copied_mark_name(dir_fd, entry->name, &entry->attr);
+		copy_mark_set_name(dir_fd, entry->name, &entry->attr);
 	}
 }
 
-static int put_filled(const struct making *m, int fd)
+static int put_filled(const struct new_object *m, int fd)
 {
 	struct migrate_record rec;
-	int ret = making_record(m, &rec);
+	int ret = new_object_record(m, &rec);
 
 	rec.state = MIGRATE_FILLED;
 	if (!ret)
-		ret = making_store_record(fd, &rec);
+		ret = new_object_store_record(fd, &rec);
 	migrate_record_clear(&rec);
 	return ret;
 }
 
 /* Nobody can see it while its attributes are set. */
-static int prepare_directory(struct making *m, int fd)
+static int prepare_directory(struct new_object *m, int fd)
 {
 	const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT},
 					  migrate_timespec(m->entry->attr.mtime)};
 	int ret = attributes_strip(fd);
 
 	if (!ret)
-		ret = making_set_attributes(m, fd, false);
+		ret = new_object_set_attributes(m, fd, false);
 	if (!ret && fremovexattr(fd, XATTR_LISTED) < 0)
 		ret = -errno;
 	if (!ret)
-		ret = copied_unmark(fd);
+		ret = copy_mark_remove(fd);
 	if (!ret && futimens(fd, times) < 0)
 		ret = -errno;
 	return ret ? ret : put_filled(m, fd);
 }
 
 /* The name's lock held. */
-static int move_directory(struct making *m, int fd)
+static int move_directory(struct new_object *m, int fd)
 {
 	const struct backend_batch *listing = m->parent->listing;
 	g_autofree uint64_t *added = g_new(uint64_t, listing->entries->len + 1);
@@ -194,15 +195,15 @@ static int move_directory(struct making *m, int fd)
 	return TAKE_NOTHING;
 }
 
-static void count_directory(const struct making *m)
+static void count_directory(const struct new_object *m)
 {
 	const struct backend_batch *listing = m->parent->listing;
 
-	making_count(m);
+	new_object_count(m);
 	COUNT_ADD(m->retriever, unfilled, -1); /* not the last: its parent is */
 	for (guint i = 0; i < listing->entries->len; i++) {
-		const struct making file = {.retriever = m->retriever,
-					    .entry = entry_of(listing, i)};
+		const struct new_object file = {.retriever = m->retriever,
+						.entry = entry_of(listing, i)};
 		const struct source_attr *attr = &file.entry->attr;
 
 		take_count(&file);
@@ -218,18 +219,18 @@ static void note_brought(struct retriever *retriever, int fd)
 
 	if (object_get(retriever, fd, &object) < 0)
 		return;
-	brought_note(object, true);
+	data_hints_note(object, true);
 	object_unref(object);
 }
 
-int take_directory(struct making *m)
+int take_directory(struct new_object *m)
 {
 	GMutex *lock = prior_lock(m->retriever->prior, m->as);
 	int fd, ret = TAKE_NOTHING;
 
 	if (m->dir_fd != m->parent->fd) /* what takes a dummy's place is made anew */
 		return ret;
-	if (making_lacks_attributes(m))
+	if (new_object_lacks_attributes(m))
 		return STUB_ASK_BARE;
 	fd = open_prior(m->retriever, m->parent, m->entry->name);
 	if (fd < 0)

@@ -21,9 +21,9 @@
 #define WHOLE_MAX 1024 /* entries: who looks up the name may have to wait for their marks to go */
 
 /* Whether that directory is to be listed for it.  Blocks for the disk. */
-bool take_may(const struct retriever *retriever, const struct stub_parent *parent,
+bool take_may(const struct retriever *retriever, const struct make_parent *parent,
 	      const struct source_entry *entry);
 /* With parent->listing.  0, STUB_THERE, STUB_ASK_BARE; TAKE_NOTHING: it is to be made. */
-int take_directory(struct making *m);
+int take_directory(struct new_object *m);
 
 #endif

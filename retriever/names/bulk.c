@@ -9,9 +9,9 @@
 
 #include "retriever/copies/listing_sum.h"
 #include "retriever/data/fetch.h"
-#include "retriever/making/brought.h"
+#include "retriever/making/data_hints.h"
 #include "retriever/names/fill.h"
-#include "retriever/names/sorted.h"
+#include "retriever/names/sorter.h"
 #include "retriever/objects/jobs.h"
 
 #define FILES_MAX      128 /* of one directory in flight */
@@ -23,7 +23,7 @@ struct bulk {
 	object_done_fn done;
 	void *arg;
 	DIR *dir;	      /* who scans has these two */
-	struct sorted *files; /* by fileid: the old server may be one of disks */
+	struct sorter *files; /* by fileid: the old server may be one of disks */
 	GArray *not_whole;    /* listing_sum_not_whole() */
 	GMutex lock;
 	unsigned inflight;
@@ -43,7 +43,7 @@ static void bulk_finish(struct bulk *bulk, int status)
 {
 	if (bulk->dir)
 		closedir(bulk->dir);
-	sorted_free(bulk->files);
+	sorter_free(bulk->files);
 	g_clear_pointer(&bulk->not_whole, g_array_unref);
 	bulk->done(bulk->arg, status);
 	object_unref(bulk->directory);
@@ -137,7 +137,7 @@ static bool consider_file(struct bulk *bulk, const char *name)
 	if (ret <= 0)
 		return true;
 	if (!is_here(bulk, fd))
-		room = sorted_add(bulk->files, rec.fileid, &rec.binding, sizeof(rec.binding));
+		room = sorter_add(bulk->files, rec.fileid, &rec.binding, sizeof(rec.binding));
 	if (!room)
 		start_file(bulk,
 			   openat(dirfd(bulk->dir), name, FILE_FLAGS | O_NOFOLLOW | O_CLOEXEC));
@@ -151,7 +151,7 @@ static void collect_files(struct bulk *bulk)
 	struct dirent *e;
 	bool room = true;
 
-	while (room && !sorted_full(bulk->files) &&
+	while (room && !sorter_full(bulk->files) &&
 	       !g_atomic_int_get(&bulk->directory->retriever->closing) && (e = readdir(bulk->dir)))
 		if (is_file(bulk, e))
 			room = consider_file(bulk, e->d_name);
@@ -164,11 +164,11 @@ static bool start_next(struct bulk *bulk)
 	struct migrate_binding binding;
 	const void *bytes;
 
-	if (sorted_count(bulk->files) == 0) {
-		sorted_forget(bulk->files);
+	if (sorter_count(bulk->files) == 0) {
+		sorter_forget(bulk->files);
 		collect_files(bulk);
 	}
-	if (sorted_take(bulk->files, &bytes) <= 0)
+	if (sorter_take(bulk->files, &bytes) <= 0)
 		return false;
 	memcpy(&binding, bytes, sizeof(binding));
 	start_file(bulk, retriever_open_binding(retriever, &binding, FILE_FLAGS));
@@ -207,7 +207,7 @@ static bool is_brought(struct bulk *bulk)
 {
 	struct object *directory = bulk->directory;
 
-	if (brought_take(directory))
+	if (data_hints_take(directory))
 		return true;
 	bulk->not_whole = listing_sum_not_whole(directory->retriever, directory->fd);
 	return bulk->not_whole && !bulk->not_whole->len;
@@ -228,7 +228,7 @@ static void filled_bulk(void *arg, int status)
 		bulk_finish(bulk, -errno);
 		return;
 	}
-	bulk->files = sorted_new(bulk->directory->retriever);
+	bulk->files = sorter_new(bulk->directory->retriever);
 	bulk->scanning = true;
 	jobs_run(bulk->directory->retriever->jobs, JOB_BACKGROUND, scan, bulk);
 }

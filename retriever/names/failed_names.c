@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "retriever/copies/listed.h"
+#include "retriever/copies/listing_entries.h"
 #include "retriever/copies/listing_sum.h"
 #include "retriever/copies/prior.h"
 #include "retriever/objects/errors.h"
@@ -15,7 +15,7 @@ void failed_names_init(struct failed_names *failed, struct errors *errors, int d
 	failed->errors = errors;
 	failed->dir_fd = dir_fd;
 	failed->gone = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-	failed->left_out = listed_array();
+	failed->left_out = listing_entries_array();
 	g_mutex_init(&failed->lock);
 }
 
@@ -23,7 +23,7 @@ void failed_names_clear(struct failed_names *failed)
 {
 	g_hash_table_destroy(failed->gone);
 	g_clear_pointer(&failed->left_out, g_array_unref);
-	given_up_unref(failed->given_up);
+	skip_names_unref(failed->skip);
 	g_mutex_clear(&failed->lock);
 }
 
@@ -34,7 +34,7 @@ void failed_names_reset(struct failed_names *failed)
 	failed->more = 0;
 	g_array_set_size(failed->left_out, 0);
 	g_mutex_unlock(&failed->lock);
-	given_up_reset(failed->given_up);
+	skip_names_reset(failed->skip);
 }
 
 /* What it means for the directory: what is wrong with one name is that name's. */
@@ -143,7 +143,7 @@ static void add_failed_name(struct failed_names *failed, const char *name, int s
 			    const char *reason, bool theirs)
 {
 	bool lasting =
-		is_lasting(status) || (theirs && given_up_takes_refusal(failed->given_up, status));
+		is_lasting(status) || (theirs && skip_names_takes_refusal(failed->skip, status));
 
 	if (status == -ENOENT) {
 		if (!is_gone_again(failed, name)) {
@@ -157,7 +157,7 @@ static void add_failed_name(struct failed_names *failed, const char *name, int s
 	} else if (status == -ECANCELED) {
 		reason = NULL;
 	}
-	if (lasting && given_up_takes(failed->given_up, failed->dir_fd, name, name, reason)) {
+	if (lasting && skip_names_takes(failed->skip, failed->dir_fd, name, name, reason)) {
 		failed_names_leave_out(failed, name);
 		return;
 	}
@@ -192,7 +192,7 @@ static bool is_given_up(struct failed_names *failed, const struct source_refusal
 {
 	g_autofree char *name = errors_refused_name(r->name);
 
-	return given_up_takes(failed->given_up, failed->dir_fd, name, r->name, r->why);
+	return skip_names_takes(failed->skip, failed->dir_fd, name, r->name, r->why);
 }
 
 /* Whether it is no error. */
@@ -217,7 +217,7 @@ void failed_names_add_refused(struct failed_names *failed, const struct backend_
 	for (guint i = 0; i < batch->refused->len; i++)
 		fine &= add_refused(failed,
 				    &g_array_index(batch->refused, struct source_refusal, i));
-	if (untold && !given_up_takes_untold(failed->given_up, failed->dir_fd, untold)) {
+	if (untold && !skip_names_takes_untold(failed->skip, failed->dir_fd, untold)) {
 		failed->more += untold;
 		fine = false;
 	}

@@ -9,13 +9,13 @@
  *
  * Of the names that nothing can have here a directory lists FAILED_NAMES_LISTED and then says how
  * many more there are: they may be as many as an old server makes up.  What the administrator gives
- * up of what cannot be here ever (given_up.h) is no error.  Any thread.
+ * up of what cannot be here ever (skip_names.h) is no error.  Any thread.
  */
 #ifndef RETRIEVER_NAMES_FAILED_NAMES_H
 #define RETRIEVER_NAMES_FAILED_NAMES_H
 
 #include "lib/source/source.h"
-#include "retriever/names/given_up.h"
+#include "retriever/names/skip_names.h"
 #include "retriever/objects/retriever.h"
 
 #define FAILED_NAMES_LISTED 100
@@ -50,7 +50,7 @@ struct failed_names {
 	GHashTable *gone; /* names that were listed and not found */
 	GArray *left_out; /* listing_sum_hash() of names that need not be here all the same */
 	bool again;	  /* it is the second listing */
-	struct given_up *given_up; /* referenced; NULL: nothing is given up */
+	struct skip_names *skip; /* referenced; NULL: nothing is skipped */
 };
 
 void failed_names_init(struct failed_names *failed, struct errors *errors, int dir_fd);

@@ -29,7 +29,7 @@
 #include "retriever/copies/prior.h"
 #include "retriever/data/refind.h"
 #include "retriever/data/version.h"
-#include "retriever/making/brought.h"
+#include "retriever/making/data_hints.h"
 #include "retriever/names/fill_order.h"
 #include "retriever/names/fill_page.h"
 #include "retriever/names/fill_stage.h"
@@ -84,7 +84,7 @@ static void nothing(void *arg, int status)
 }
 
 static void start_fill(struct object *object, enum backend_priority priority,
-		       enum fill_content content, struct given_up *given_up, object_done_fn done,
+		       enum fill_content content, struct skip_names *skip, object_done_fn done,
 		       void *arg);
 
 /* Nobody else fills the directory.  moved: it was found elsewhere on the old server meanwhile. */
@@ -94,8 +94,8 @@ static void give_up(struct fill *fill, bool moved)
 	const struct fill_outcome *outcome = &fill->outcome;
 
 	if (outcome->result == FILL_LOST && moved)
-		start_fill(object, fill->priority, fill->content, fill->failed_names.given_up,
-			   nothing, NULL);
+		start_fill(object, fill->priority, fill->content, fill->failed_names.skip, nothing,
+			   NULL);
 	else if (outcome->result == FILL_LOST)
 		refind_start(object, directory_fill_again); /* the waiters wait for that */
 	else if (outcome->status == -ECANCELED && !g_atomic_int_get(&object->retriever->closing))
@@ -126,7 +126,7 @@ static bool knows_names(const struct fill *fill)
 	       (!fill->object->retriever->copying || fill->sum);
 }
 
-/* Every name is here, but those that are given up; or the fill has failed. */
+/* Every name is here, but those that are skipped; or the fill has failed. */
 static void conclude(struct fill *fill)
 {
 	struct object *object = fill->object;
@@ -146,10 +146,10 @@ static void conclude(struct fill *fill)
 			directory_of(object)->left_out =
 				g_steal_pointer(&fill->failed_names.left_out);
 		}
-		directory_of(object)->seen = g_steal_pointer(&fill->sum);
-		directory_of(object)->free_seen = listing_sum_free;
+		directory_of(object)->sum = g_steal_pointer(&fill->sum);
+		directory_of(object)->free_sum = listing_sum_free;
 		directory_of(object)->same = fill->same;
-		brought_note(object, !fill->lacking);
+		data_hints_note(object, !fill->lacking);
 		directory_set_complete(object, directory_fill_again);
 	}
 	others = running(object, BACKEND_BACKGROUND) || directory_of(object)->names ||
@@ -174,14 +174,14 @@ static void record_skipped(void *arg)
 {
 	struct fill *fill = arg;
 	struct object *object = fill->object;
-	struct given_up *given_up = fill->failed_names.given_up;
+	struct skip_names *skip = fill->failed_names.skip;
 	const char *why = "the names that are skipped could not be put into the report";
-	int ret = given_up_record(given_up, object->retriever, fill->path);
+	int ret = skip_names_record(skip, object->retriever, fill->path);
 
 	if (!ret && fill->prior_fd >= 0) {
 		why = "what was copied of a name that is skipped could not be set aside";
-		ret = given_up_put_aside(given_up, object->retriever, object->fd, fill->prior_fd,
-					 fill->path);
+		ret = skip_names_put_aside(skip, object->retriever, object->fd, fill->prior_fd,
+					   fill->path);
 	}
 	if (ret)
 		fail_fill(fill, FILL_FAILED, ret, why);
@@ -215,7 +215,7 @@ static void finish(struct fill *fill)
 		fill->pending = 1;
 		fill->lacking = 0; /* each is looked at now */
 		if (fill->priority == BACKEND_BACKGROUND && fill->content != FILL_DUMMIES)
-			fill->order = sorted_new(object->retriever);
+			fill->order = sorter_new(object->retriever);
 		list_anew(fill);
 		return;
 	}
@@ -230,7 +230,7 @@ static void finish(struct fill *fill)
 	if (fill->content == FILL_DUMMIES) {
 		if (fill_enter(object, names_entered, fill))
 			names_entered(object, fill);
-	} else if (!fill->outcome.status && given_up_count(fill->failed_names.given_up) &&
+	} else if (!fill->outcome.status && skip_names_count(fill->failed_names.skip) &&
 		   !directory_names_fixed(object)) {
 		jobs_run(object->retriever->jobs, JOB_FLUSH, record_skipped, fill);
 	} else {
@@ -277,13 +277,13 @@ static void page_made(struct fill *fill)
 
 static bool keeps_something(const struct fill *fill)
 {
-	return fill->order && (fill->rest || sorted_count(fill->order));
+	return fill->order && (fill->rest || sorter_count(fill->order));
 }
 
 static void forget_kept(struct fill *fill)
 {
 	if (fill->order)
-		sorted_forget(fill->order);
+		sorter_forget(fill->order);
 	g_clear_pointer(&fill->rest, backend_batch_free);
 }
 
@@ -375,7 +375,7 @@ static void keep_page(struct fill *fill, struct backend_batch *batch)
 	} else {
 		backend_batch_free(batch);
 	}
-	if (fill->listed || fill->rest || again || sorted_full(fill->order))
+	if (fill->listed || fill->rest || again || sorter_full(fill->order))
 		start_making(fill);
 	else
 		list_next(fill);
@@ -383,7 +383,7 @@ static void keep_page(struct fill *fill, struct backend_batch *batch)
 
 /* ---- the listing ---- */
 
-/* Whether what was not listed is given up.  One that is gone was looked for before. */
+/* Whether what was not listed is skipped.  One that is gone was looked for before. */
 static bool leaves_rest(struct fill *fill, int status)
 {
 	struct object *object = fill->object;
@@ -394,8 +394,8 @@ static bool leaves_rest(struct fill *fill, int status)
 	g_mutex_unlock(&object->lock);
 	if (status == -ESTALE && !gone)
 		return false;
-	return given_up_takes_rest(fill->failed_names.given_up, object->fd, status,
-				   status == -ESTALE ? VERSION_GONE : fill_refusal(fill, status));
+	return skip_names_takes_rest(fill->failed_names.skip, object->fd, status,
+				     status == -ESTALE ? VERSION_GONE : fill_refusal(fill, status));
 }
 
 static void listing_failed(struct fill *fill, int status)
@@ -588,7 +588,7 @@ void directory_fill_names(struct object *object, object_done_fn done, void *arg)
 }
 
 static void start_fill(struct object *object, enum backend_priority priority,
-		       enum fill_content content, struct given_up *given_up, object_done_fn done,
+		       enum fill_content content, struct skip_names *skip, object_done_fn done,
 		       void *arg)
 {
 	struct trace_id id = trace_current();
@@ -601,15 +601,15 @@ static void start_fill(struct object *object, enum backend_priority priority,
 		done(arg, is_directory(object) ? 0 : -ENOTDIR);
 		return;
 	}
-	if (given_up || !running(object, priority)) {
+	if (skip || !running(object, priority)) {
 		fill = begin_fill(object, priority, content, &ret);
 		fill->not_here = g_steal_pointer(&directory_of(object)->not_here);
 	}
-	if (given_up)
-		fill->failed_names.given_up = given_up_ref(given_up);
+	if (skip)
+		fill->failed_names.skip = skip_names_ref(skip);
 	if (fill && priority == BACKEND_BACKGROUND &&
 	    !(fill->sum && listing_sum_sums_up(fill->sum)))
-		fill->order = sorted_new(object->retriever);
+		fill->order = sorter_new(object->retriever);
 	waiters_add(object, 0, 0, priority == BACKEND_BACKGROUND, done, arg);
 	g_mutex_unlock(&object->lock);
 	if (fill && ret)
@@ -627,10 +627,10 @@ void directory_fill(struct object *object, enum backend_priority priority, bool 
 		   arg);
 }
 
-void directory_fill_without(struct object *object, struct given_up *given_up, object_done_fn done,
+void directory_fill_without(struct object *object, struct skip_names *skip, object_done_fn done,
 			    void *arg)
 {
-	start_fill(object, BACKEND_DEMAND, FILL_OBJECTS, given_up, done, arg);
+	start_fill(object, BACKEND_DEMAND, FILL_OBJECTS, skip, done, arg);
 }
 
 void directory_fill_again(struct object *object)

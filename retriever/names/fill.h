@@ -17,7 +17,7 @@
 #define RETRIEVER_NAMES_FILL_H
 
 #include "lib/source/source.h"
-#include "retriever/names/given_up.h"
+#include "retriever/names/skip_names.h"
 #include "retriever/objects/object.h"
 
 /* done(0): the directory is filled.  May call done at once.  small_data: what brings the names may
@@ -25,8 +25,8 @@
 void directory_fill(struct object *object, enum backend_priority priority, bool small_data,
 		    object_done_fn done, void *arg);
 
-/* Likewise, where the administrator gives up names (given_up.h): by a listing of its own. */
-void directory_fill_without(struct object *object, struct given_up *given_up, object_done_fn done,
+/* Likewise, where the administrator gives up names (skip_names.h): by a listing of its own. */
+void directory_fill_without(struct object *object, struct skip_names *skip, object_done_fn done,
 			    void *arg);
 
 /* done(0): every name is there, as a dummy at least (dummy.h). */

@@ -12,7 +12,7 @@ struct packed {
 	uint8_t bytes[MIGRATE_HANDLE_MAX + 255]; /* the handle, the name */
 };
 
-G_STATIC_ASSERT(sizeof(struct packed) <= SORTED_ENTRY_MAX);
+G_STATIC_ASSERT(sizeof(struct packed) <= SORTER_ENTRY_MAX);
 
 static gint by_fileid(gconstpointer a, gconstpointer b)
 {
@@ -26,7 +26,7 @@ void directory_order_batch(struct backend_batch *batch)
 	g_array_sort(batch->entries, by_fileid);
 }
 
-static bool keep_order(struct sorted *sorted, const struct source_entry *entry)
+static bool keep_order(struct sorter *sorter, const struct source_entry *entry)
 {
 	struct packed packed = {.attr = entry->attr,
 				.has_attr = entry->has_attr,
@@ -36,16 +36,16 @@ static bool keep_order(struct sorted *sorted, const struct source_entry *entry)
 
 	memcpy(packed.bytes, entry->handle, entry->handle_len);
 	memcpy(packed.bytes + entry->handle_len, entry->name, packed.name_len);
-	return sorted_add(sorted, entry->attr.fileid, &packed,
+	return sorter_add(sorter, entry->attr.fileid, &packed,
 			  offsetof(struct packed, bytes) + packed.handle_len + packed.name_len);
 }
 
-guint directory_order_keep(struct sorted *sorted, const struct backend_batch *batch)
+guint directory_order_keep(struct sorter *sorter, const struct backend_batch *batch)
 {
 	guint n = 0;
 
 	while (n < batch->entries->len &&
-	       keep_order(sorted, &g_array_index(batch->entries, struct source_entry, n)))
+	       keep_order(sorter, &g_array_index(batch->entries, struct source_entry, n)))
 		n++;
 	return n;
 }
@@ -65,13 +65,13 @@ static void unpack(const void *bytes, size_t len, struct backend_batch *batch)
 			  &entry);
 }
 
-struct backend_batch *directory_order_take(struct sorted *sorted, int *status)
+struct backend_batch *directory_order_take(struct sorter *sorter, int *status)
 {
 	struct backend_batch *batch = backend_batch_new();
 	const void *bytes;
 	int len = 0;
 
-	while (batch->entries->len < PAGE && (len = sorted_take(sorted, &bytes)) > 0)
+	while (batch->entries->len < PAGE && (len = sorter_take(sorter, &bytes)) > 0)
 		unpack(bytes, (size_t)len, batch);
 	*status = MIN(len, 0);
 	if (batch->entries->len > 0 && !*status)

@@ -30,7 +30,7 @@
 #include "lib/report/losses.h"
 #include "lib/source/gate.h"
 #include "lib/source/posix_acl.h"
-#include "retriever/copies/listed.h"
+#include "retriever/copies/listing_entries.h"
 #include "retriever/copies/listing_sum.h"
 #include "retriever/data/durability.h"
 #include "retriever/making/attributes.h"
@@ -124,10 +124,10 @@ static void (*taker_of_data(struct retriever *retriever))(struct object *object,
 }
 
 /* Whether it has a default ACL is looked up each time: a client may have set one. */
-struct stub_parent directory_parent(const struct object *object, bool named, const char *path,
+struct make_parent directory_parent(const struct object *object, bool named, const char *path,
 				    int prior_fd)
 {
-	return (struct stub_parent){
+	return (struct make_parent){
 		.fd = object->fd,
 		.prior_fd = prior_fd,
 		.named = named,
@@ -143,14 +143,14 @@ static uint32_t small_now(const struct fill *fill)
 	struct retriever *retriever = fill->object->retriever;
 
 	return fill->content == FILL_OBJECTS_AND_DATA && !durability_crowded(retriever, true) &&
-			       stub_has_room(fill->object->fd)
+			       make_has_room(fill->object->fd)
 		       ? MIN(SMALL, retriever->max_read)
 		       : 0;
 }
 
-static struct stub_parent parent_of(struct fill *fill)
+static struct make_parent parent_of(struct fill *fill)
 {
-	struct stub_parent parent =
+	struct make_parent parent =
 		directory_parent(fill->object, fill->named, fill->path, fill->prior_fd);
 
 	parent.same = &fill->same;
@@ -158,9 +158,9 @@ static struct stub_parent parent_of(struct fill *fill)
 	return parent;
 }
 
-static int make_dummy(const struct stub_parent *parent, const struct source_entry *entry)
+static int make_dummy(const struct make_parent *parent, const struct source_entry *entry)
 {
-	g_autofree char *path = stub_child_path(parent->path, entry->name);
+	g_autofree char *path = make_child_path(parent->path, entry->name);
 
 	return dummy_create(parent->fd, parent->inherits, entry, path);
 }
@@ -215,7 +215,7 @@ bool directory_is_in_itself(const struct object *directory, const char *path,
 static const char *there(struct fill *fill, const struct source_entry *entry)
 {
 	/* as it is written nothing here has it */
-	if (fill->not_here && listed_has(fill->not_here, listing_sum_hash(entry->name)))
+	if (fill->not_here && listing_entries_has(fill->not_here, listing_sum_hash(entry->name)))
 		return NAME_TAKEN;
 	return fill->content == FILL_DUMMIES ? NULL : directory_why_other(fill->object, entry);
 }
@@ -238,7 +238,7 @@ static void fail_name(struct fill *fill, const char *name, int status, const cha
 }
 
 /* 0; STUB_ASK, STUB_ASK_BARE: the old server has to be asked for its extended attributes first. */
-static int make(struct fill *fill, const struct stub_parent *parent,
+static int make(struct fill *fill, const struct make_parent *parent,
 		const struct source_entry *entry, const char *target,
 		const struct source_xattrs *xattrs)
 {
@@ -250,7 +250,7 @@ static int make(struct fill *fill, const struct stub_parent *parent,
 	else if (directory_is_in_itself(fill->object, fill->path, entry))
 		ret = -ELOOP;
 	else
-		ret = stub_create(fill->object->retriever, parent, entry, target, xattrs);
+		ret = make_object(fill->object->retriever, parent, entry, target, xattrs);
 	if (ret == STUB_THERE) {
 		g_atomic_int_inc(&fill->there);
 		reason = there(fill, entry);
@@ -326,10 +326,10 @@ static void question_made(struct question *q, bool made)
 		ask_object(q, BACKEND_XATTRS);
 }
 
-static void make_page(struct page *page, struct stub_parent *parent);
+static void make_page(struct page *page, struct make_parent *parent);
 
 /* FALSE: the old server has to be asked. */
-static bool do_work(const struct work *work, struct fill *fill, struct stub_parent *parent)
+static bool do_work(const struct work *work, struct fill *fill, struct make_parent *parent)
 {
 	struct question *q = work->question;
 	bool made;
@@ -369,7 +369,7 @@ static void do_later(struct fill *fill, struct work *work)
 static void work_entered(struct object *object, void *arg)
 {
 	struct fill *fill = arg;
-	struct stub_parent parent = parent_of(fill);
+	struct make_parent parent = parent_of(fill);
 	struct work *work = next_work(fill), *next;
 	unsigned done = 0;
 	bool made;
@@ -455,7 +455,7 @@ static void directory_listed(struct backend_request *req)
 	question_ready(q);
 }
 
-/* Noted as what is given up is: nobody removed it here. */
+/* Noted as what is skipped is: nobody removed it here. */
 static void leave_out_snapshots(struct fill *fill, const char *name)
 {
 	struct retriever *retriever = fill->object->retriever;
@@ -518,11 +518,11 @@ const struct fill *fill_of_request(const struct backend_request *req)
 /* How many bytes may come with the answer. */
 static uint32_t wanted_bytes(const struct question *q)
 {
-	const struct stub_parent parent = {.small = q->page->small};
+	const struct make_parent parent = {.small = q->page->small};
 
 	if (q->bare || durability_crowded(q->fill->object->retriever, true))
 		return 0;
-	return stub_wants_data(&parent, &q->entry.attr) ? (uint32_t)q->entry.attr.size : 0;
+	return make_wants_data(&parent, &q->entry.attr) ? (uint32_t)q->entry.attr.size : 0;
 }
 
 static void question_send(struct question *q, enum backend_op op)
@@ -565,7 +565,7 @@ static void ask_object(struct question *q, enum backend_op op)
 /* ---- directories that may be taken whole ---- */
 
 /* Whoever waits for names waits for no listing but the directory's own. */
-static bool may_be_taken(const struct fill *fill, const struct stub_parent *parent,
+static bool may_be_taken(const struct fill *fill, const struct make_parent *parent,
 			 const struct source_entry *entry)
 {
 	return fill->priority == BACKEND_BACKGROUND && fill->content != FILL_DUMMIES &&
@@ -599,24 +599,24 @@ static bool is_only_summed(const struct fill *fill, const struct source_entry *e
 
 /* A listing may tell attributes of some time before.  A file without bytes would be whole, and
  * nothing that is asked for its bytes would tell that it has some. */
-static bool is_empty_by_listing(const struct fill *fill, const struct stub_parent *parent,
+static bool is_empty_by_listing(const struct fill *fill, const struct make_parent *parent,
 				const struct source_entry *entry)
 {
 	struct retriever *retriever = fill->object->retriever;
 
 	return S_ISREG(entry->attr.mode) && entry->attr.size == 0 && !retriever->carries &&
-	       !stub_is_known(retriever, parent, entry);
+	       !make_is_known(retriever, parent, entry);
 }
 
 /* Whether the listing says all that has to be known of it. */
-static bool is_told(const struct fill *fill, const struct stub_parent *parent,
+static bool is_told(const struct fill *fill, const struct make_parent *parent,
 		    const struct source_entry *entry)
 {
 	return entry->has_attr && !is_empty_by_listing(fill, parent, entry) &&
 	       (entry->handle_len || !old_handles_are_wanted(fill->object->retriever));
 }
 
-static void make_listed(struct page *page, const struct stub_parent *parent,
+static void make_listed(struct page *page, const struct make_parent *parent,
 			const struct source_entry *entry)
 {
 	struct fill *fill = page->fill;
@@ -640,7 +640,7 @@ static void make_listed(struct page *page, const struct stub_parent *parent,
 	} else if (fill->content != FILL_DUMMIES && !is_told(fill, parent, entry))
 		ask_lookup(question_new(page, entry));
 	else if (fill->content != FILL_DUMMIES && S_ISLNK(entry->attr.mode) &&
-		 !stub_is_known(fill->object->retriever, parent, entry))
+		 !make_is_known(fill->object->retriever, parent, entry))
 		ask_object(question_new(page, entry), BACKEND_READLINK);
 	else if (may_be_taken(fill, parent, entry))
 		g_queue_push_tail(&page->to_list, (gpointer)entry);
@@ -651,7 +651,7 @@ static void make_listed(struct page *page, const struct stub_parent *parent,
 	}
 }
 
-static void make_page(struct page *page, struct stub_parent *parent)
+static void make_page(struct page *page, struct make_parent *parent)
 {
 	struct fill *fill = page->fill;
 	GArray *entries = page->batch->entries;

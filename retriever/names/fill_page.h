@@ -10,9 +10,9 @@
  * go to fill->failed_names.  fill->page_made() is called once for each page, when nothing of it is
  * left to be made: on any thread, without locks; the fill may be gone after it. */
 void fill_make_page(struct fill *fill, struct backend_batch *batch);
-/* The directory, for stub_create(), uncounted.  named: it may hold dummies.  prior_fd: negative, or
+/* The directory, for make_object(), uncounted.  named: it may hold dummies.  prior_fd: negative, or
  * the directory in the prior copy. */
-struct stub_parent directory_parent(const struct object *object, bool named, const char *path,
+struct make_parent directory_parent(const struct object *object, bool named, const char *path,
 				    int prior_fd);
 
 /* Whether that name in the directory at path is the project's own: no client's. */

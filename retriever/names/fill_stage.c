@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "retriever/copies/listed.h"
+#include "retriever/copies/listing_entries.h"
 #include "retriever/copies/listing_sum.h"
 #include "retriever/copies/prior.h"
 #include "retriever/making/make.h"
@@ -40,7 +40,7 @@ struct fill *fill_new(struct object *object, enum backend_priority priority,
 				 : -1;
 	if (object->retriever->copying)
 		fill->sum = listing_sum_new(object->retriever, object->fd);
-	fill->names_listed = listed_array();
+	fill->names_listed = listing_entries_array();
 	fill->fileid = object->record.fileid;
 	failed_names_init(&fill->failed_names, object->retriever->errors, object->fd);
 	/* dummies may be made while this fill is on its way: it always looks for them */
@@ -64,7 +64,7 @@ void fill_free(struct fill *fill)
 		close(fill->prior_fd);
 	g_hash_table_unref(fill->work.asked);
 	g_free(fill->path);
-	sorted_free(fill->order);
+	sorter_free(fill->order);
 	g_clear_pointer(&fill->rest, backend_batch_free);
 	g_mutex_clear(&fill->lock);
 	g_mutex_clear(&fill->work.lock);
@@ -155,7 +155,7 @@ void directory_entry_object(const struct source_entry *entry, const char *path,
 	source_object_clear(object);
 	object->handle_len = entry->handle_len;
 	memcpy(object->handle, entry->handle, entry->handle_len);
-	object->path = stub_child_path(path, entry->name);
+	object->path = make_child_path(path, entry->name);
 }
 
 void directory_entry_found(struct source_entry *entry, const struct backend_request *req)

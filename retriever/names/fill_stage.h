@@ -8,7 +8,7 @@
 #include "lib/source/source.h"
 #include "retriever/data/listing.h"
 #include "retriever/names/failed_names.h"
-#include "retriever/names/sorted.h"
+#include "retriever/names/sorter.h"
 #include "retriever/objects/object.h"
 
 /*
@@ -34,7 +34,7 @@ enum fill_stage {
 /* What came of a fill.  It can only get worse. */
 enum fill_result {
 	FILL_COMPLETE, /* every name that was listed is here, or may be left out */
-	FILL_PARTLY,   /* likewise; names that the old server did not list are given up */
+	FILL_PARTLY,   /* likewise; names that the old server did not list are skipped */
 	FILL_LOST,     /* the directory is not where it was on the old server */
 	FILL_FAILED
 };
@@ -98,7 +98,7 @@ struct fill {
 		     */
 	struct backend_request req;
 	GArray *names_listed;	    /* listing_sum_hash() of each, in this listing */
-	struct sorted *order;	    /* NULL: made in the order in which they are listed */
+	struct sorter *order;	    /* NULL: made in the order in which they are listed */
 	struct backend_batch *rest; /* what there was no room for */
 	struct listing_progress progress, names; /* by cookies; by the names that are kept */
 	gint there_max; /* where the names that are here are counted (again) */

@@ -8,10 +8,10 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "retriever/copies/leftover.h"
 #include "retriever/copies/listing_sum.h"
 #include "retriever/copies/name_diff.h"
 #include "retriever/copies/prior.h"
-#include "retriever/copies/unlisted.h"
 #include "retriever/making/dummy.h"
 #include "retriever/names/failed_names.h"
 #include "retriever/objects/errors.h"
@@ -140,7 +140,7 @@ static int take_back(struct retriever *retriever, const GPtrArray *unlisted, int
 	int ret = 0;
 
 	for (guint i = 0; i < unlisted->len && !ret; i++)
-		ret = unlisted_take_back(retriever, dir_fd, unlisted->pdata[i], path);
+		ret = leftover_take_back(retriever, dir_fd, unlisted->pdata[i], path);
 	return ret;
 }
 
@@ -150,7 +150,7 @@ static int compare_names(struct object *object, const char *path)
 {
 	struct retriever *retriever = object->retriever;
 	struct directory *directory = directory_of(object);
-	struct listing_sum *seen = g_steal_pointer(&directory->seen);
+	struct listing_sum *seen = g_steal_pointer(&directory->sum);
 	g_autoptr(GArray) listed = g_steal_pointer(&directory->listed);
 	g_autoptr(GArray) left_out = g_steal_pointer(&directory->left_out);
 	struct name_diff diff = {0};

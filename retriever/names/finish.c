@@ -12,7 +12,7 @@
 #include "lib/base/flags.h"
 #include "lib/base/log.h"
 #include "lib/base/text.h"
-#include "retriever/copies/copied.h"
+#include "retriever/copies/copy_mark.h"
 #include "retriever/copies/listing_sum.h"
 #include "retriever/copies/name_diff.h"
 #include "retriever/data/durability.h"
@@ -212,8 +212,8 @@ static int drop_finish(struct object *directory)
 		return ret;
 	/* an inode may not have room for both; without it the next run sets its attributes anew */
 	if (retriever->copying)
-		copied_mark_bound(directory->fd, &directory->key, directory->record.fileid,
-				  directory->record.ctime);
+		copy_mark_set_bound(directory->fd, &directory->key, directory->record.fileid,
+				    directory->record.ctime);
 	directory->normal = true;
 	errors_forget(retriever->errors, &directory->key);
 	if (root) {

@@ -91,7 +91,7 @@ static void name_make_entered(struct object *object, void *arg)
 	struct name_request *n = arg;
 	const struct prior *prior = object->retriever->prior;
 	int prior_fd = prior ? prior_directory(prior, n->path) : -1;
-	struct stub_parent parent = directory_parent(object, n->named, n->path, prior_fd);
+	struct make_parent parent = directory_parent(object, n->named, n->path, prior_fd);
 	const char *reason = NULL;
 	struct stat st;
 	int ret;
@@ -101,7 +101,7 @@ static void name_make_entered(struct object *object, void *arg)
 	} else {
 		ret = directory_is_in_itself(object, n->path, &n->entry)
 			      ? -ELOOP
-			      : stub_create(object->retriever, &parent, &n->entry, n->target,
+			      : make_object(object->retriever, &parent, &n->entry, n->target,
 					    n->xattrs);
 		if (ret == STUB_THERE) {
 			reason = directory_why_other(object, &n->entry);

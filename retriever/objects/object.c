@@ -111,7 +111,7 @@ static void object_free(struct object *object)
 		g_mutex_clear(&file_of(object)->sync_lock);
 	}
 	if (object->kind == OBJECT_DIRECTORY) {
-		g_clear_pointer(&directory_of(object)->seen, directory_of(object)->free_seen);
+		g_clear_pointer(&directory_of(object)->sum, directory_of(object)->free_sum);
 		g_clear_pointer(&directory_of(object)->listed, g_array_unref);
 		g_clear_pointer(&directory_of(object)->left_out, g_array_unref);
 		g_clear_pointer(&directory_of(object)->not_here, g_array_unref);

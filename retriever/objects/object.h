@@ -88,9 +88,9 @@ enum names_state { NAMES_OPEN, NAMES_COMPLETE, NAMES_COMPLETING };
 struct directory {
 	struct object base;
 	enum names_state names;
-	GSList *fills;		  /* fills under way (directory.c) */
-	struct listing_sum *seen; /* the listing of a copy that is complete, else NULL */
-	void (*free_seen)(struct listing_sum *seen);
+	GSList *fills;		 /* fills under way (directory.c) */
+	struct listing_sum *sum; /* the listing of a copy that is complete, else NULL */
+	void (*free_sum)(struct listing_sum *sum);
 	GArray *listed;	  /* the names that were listed, for name_diff_make(); NULL: not known */
 	GArray *left_out; /* of these the ones that need not be here */
 	GArray *not_here; /* of these the ones that were not here in the end; NULL: none */

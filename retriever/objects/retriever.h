@@ -48,7 +48,7 @@ struct retriever {
 	int volume_fd;	     /* of a copy: the volume's own .migrate/, locked; else -1 */
 	int damage_fd;	     /* how many errors the file system found in itself, or -1 (damage.h) */
 	gint damage_told;    /* atomic: the log says so */
-	unsigned away_told;  /* s; 0: the log says nothing of it (away.h); main thread */
+	unsigned silent_told; /* s; 0: the log says nothing of it (source_silent.h); main thread */
 
 	const struct backend_ops *scheme; /* of the source's URL */
 	struct backend *backend; /* retry over the scheme's; NULL until it could be opened */
@@ -92,9 +92,9 @@ struct retriever {
 	gint accepted;	     /* atomic: any number of names may go, until the retriever restarts */
 	struct prior *prior; /* where the volume has a prior copy (prior.h), else NULL */
 	struct links *links;
-	struct brought *brought;
+	struct data_hints *data_hints;
 	gint staging_serial; /* atomic: the last name in .migrate/staging/ */
-	gint sorted;	     /* atomic: entries that wait (sorted.h) */
+	gint sorter_entries; /* atomic: entries that wait (sorter.h) */
 	GMutex dummy_lock;   /* replacing dummies (dummy.h); a leaf but for the file system */
 	struct migrate_old_index *old_index; /* old_handles.h; NULL: not kept */
 	gint old_handle_lost;		     /* atomic: the log says so */

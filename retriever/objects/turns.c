@@ -10,7 +10,7 @@ struct waiting_fill {
 };
 
 /* Brackets that waited are answered outside the lock, on a worker. */
-struct answer {
+struct turn_answer {
 	object_done_fn done;
 	void *arg;
 	int status;
@@ -18,10 +18,10 @@ struct answer {
 
 static void run_answer(void *arg)
 {
-	struct answer *answer = arg;
+	struct turn_answer *answer = arg;
 
 	answer->done(answer->arg, answer->status);
-	g_slice_free(struct answer, answer);
+	g_slice_free(struct turn_answer, answer);
 }
 
 static void run_fill(void *arg)
@@ -70,13 +70,13 @@ static void open_waiting(struct object *object)
 	struct turn *turn;
 
 	while ((turn = g_queue_peek_head(&turns->begins)) && may_open(object, turn)) {
-		struct answer *answer, told = {turn->done, turn->arg, 0};
+		struct turn_answer *answer, told = {turn->done, turn->arg, 0};
 
 		g_queue_pop_head(&turns->begins);
 		told.status = open_turn(turns, turn);
 		if (told.status > 0)
 			continue;
-		answer = g_slice_dup(struct answer, &told);
+		answer = g_slice_dup(struct turn_answer, &told);
 		jobs_run(object->retriever->jobs, JOB_DEMAND, run_answer, answer);
 	}
 }

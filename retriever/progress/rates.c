@@ -10,11 +10,11 @@
 #include "retriever/objects/errors.h"
 #include "retriever/objects/jobs.h"
 #include "retriever/objects/old_handles.h"
-#include "retriever/progress/away.h"
 #include "retriever/progress/estimate.h"
 #include "retriever/progress/history.h"
 #include "retriever/progress/limits_set.h"
 #include "retriever/progress/saved_counters.h"
+#include "retriever/progress/source_silent.h"
 
 #define SAMPLES 10
 
@@ -85,7 +85,7 @@ static gboolean tick_rate(gpointer arg)
 	rates->n = MIN(rates->n + 1, SAMPLES);
 	history_sample(rates->retriever);
 	limits_set_tick(rates->retriever);
-	away_tick(rates->retriever);
+	source_silent_tick(rates->retriever);
 	if (g_atomic_int_compare_and_exchange(&rates->saving, 0, 1))
 		jobs_run(rates->retriever->jobs, JOB_FLUSH, save, rates);
 	return G_SOURCE_CONTINUE;

@@ -17,12 +17,12 @@
 #include "lib/source/gate.h"
 #include "lib/source/posix_acl.h"
 #include "retriever/copies/aside.h"
-#include "retriever/copies/listed.h"
+#include "retriever/copies/listing_entries.h"
 #include "retriever/copies/lost_found.h"
 #include "retriever/copies/prior.h"
 #include "retriever/data/source_root.h"
 #include "retriever/making/attributes.h"
-#include "retriever/making/making.h"
+#include "retriever/making/new_object.h"
 #include "retriever/names/fill_state.h"
 #include "retriever/objects/errors.h"
 #include "retriever/objects/jobs.h"
@@ -138,11 +138,11 @@ static int store_root_record(struct retriever *retriever, const struct source_xa
 	int fd = retriever->root_fd, ret;
 
 	attach_root_record(&rec, &retriever->source_root, &retriever->source_root_attr);
-	ret = making_store_void(fd, &rec);
+	ret = new_object_store_void(fd, &rec);
 	if (!ret)
 		ret = set_root_attributes(retriever, xattrs);
 	if (!ret)
-		ret = making_store_record(fd, &rec);
+		ret = new_object_store_record(fd, &rec);
 	migrate_record_clear(&rec);
 	if (!ret && fsync(fd) < 0)
 		ret = -errno;
@@ -160,7 +160,7 @@ int attach_refresh_root(struct retriever *retriever)
 	attach_root_record(&rec, &retriever->source_root, &retriever->source_root_attr);
 	ret = attributes_strip(retriever->root_fd);
 	if (!ret && migrate_has_record(retriever->root_fd) == 0)
-		ret = making_store_void(retriever->root_fd, &rec);
+		ret = new_object_store_void(retriever->root_fd, &rec);
 	migrate_record_clear(&rec);
 	if (!ret)
 		ret = set_root_attributes(retriever, xattrs);
@@ -174,7 +174,8 @@ int attach_refresh_root(struct retriever *retriever)
  * a crash. */
 static int inherit_attach(struct retriever *retriever, const struct prior *prior)
 {
-	static const char *const kept[] = {TEMPLATES_FILE, REPORT_FILE, ASIDE_DIR, LISTED_DIR};
+	static const char *const kept[] = {TEMPLATES_FILE, REPORT_FILE, ASIDE_DIR,
+					   LISTING_ENTRIES_DIR};
 	int fd = openat(prior->fd, MIGRATE_PRIVATE_DIR,
 			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	int ret = 0;
@@ -275,7 +276,7 @@ static int open_prior_attach(struct retriever *retriever, const struct attach *h
 	if (!ret && retriever->prior)
 		ret = inherit_attach(retriever, retriever->prior);
 	if (!ret) /* it may have as many files as there are directories: nobody waits for that */
-		jobs_run(retriever->jobs, JOB_SLOW, listed_remove_all, retriever);
+		jobs_run(retriever->jobs, JOB_SLOW, listing_entries_remove_all, retriever);
 	return ret;
 }
 

@@ -13,7 +13,7 @@
 #include "lib/base/filetree.h"
 #include "lib/base/project.h"
 #include "retriever/copies/aside.h"
-#include "retriever/copies/copied.h"
+#include "retriever/copies/copy_mark.h"
 #include "retriever/copies/lost_found.h"
 #include "retriever/copies/prior.h"
 #include "retriever/data/source_root.h"
@@ -157,7 +157,7 @@ static bool is_fileid(struct retriever *retriever)
 	if (migrate_record_load(retriever->root_fd, &rec) > 0) {
 		fileid = rec.fileid;
 		migrate_record_clear(&rec);
-	} else if (!copied_get(retriever->root_fd, &fileid, &ctime)) {
+	} else if (!copy_mark_get(retriever->root_fd, &fileid, &ctime)) {
 		return true;
 	}
 	return fileid == attr.fileid;

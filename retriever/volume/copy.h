@@ -5,9 +5,9 @@
  *
  * The copy is a volume of its own in .migrate/copy/, filled and finished by the same ways, without
  * doors.  A run begins with the root's record saying UNFILLED: each directory is listed, what is
- * there is compared (copied.h), and a directory's own directories are UNFILLED before it is FILLED.
- * So a run that is cut short goes on where it was, and is over when the root is normal, or when
- * only what failed is left.  attach makes the copy the volume's prior one (prior.h).
+ * there is compared (copy_mark.h), and a directory's own directories are UNFILLED before it is
+ * FILLED. So a run that is cut short goes on where it was, and is over when the root is normal, or
+ * when only what failed is left.  attach makes the copy the volume's prior one (prior.h).
  *
  * A retriever is for the copy or for the volume from its start on.  A command that changes which
  * asks for a new start (retriever->reopen) and answers -ERESTART: to be asked again there.

@@ -18,8 +18,8 @@
 #include "retriever/objects/state.h"
 #include "retriever/objects/templates.h"
 #include "retriever/progress/history.h"
-#include "retriever/volume/leaving.h"
 #include "retriever/volume/proof_place.h"
+#include "retriever/volume/skip_file.h"
 #include "retriever/volume/verify.h"
 
 /* The root's mtime is the clients': removing our directory must not move it. */
@@ -94,7 +94,7 @@ static int check_aside(struct retriever *retriever, char **message)
 	    errno != ENOENT)
 		ret = aside_put(retriever, retriever->private_fd, PRIOR_DIR, "", PRIOR_DIR);
 	if (!ret)
-		ret = leaving_recover(retriever);
+		ret = skip_file_recover(retriever);
 	if (!ret)
 		ret = aside_count(retriever);
 	if (ret) {

@@ -15,18 +15,18 @@
 #define LOT_MAX 10000
 
 /* One whose directory has to be listed, because it has moved there. */
-struct moved {
+struct move_watch {
 	struct error_entry entry;
 	struct refind_place place;
 };
 
-static void moved_free(gpointer p)
+static void move_watch_free(gpointer p)
 {
-	struct moved *moved = p;
+	struct move_watch *moved = p;
 
 	error_entry_clear(&moved->entry);
 	refind_place_clear(&moved->place);
-	g_slice_free(struct moved, moved);
+	g_slice_free(struct move_watch, moved);
 }
 
 /* Whether the file can be had, in its present version.  Else -errno with *reason, or REFIND_LIST.
@@ -81,7 +81,7 @@ static void clear_mark(struct object *object)
 
 /* 0: what failed meanwhile is of the old version, too; or nothing is there any more.  REFIND_LIST
  * or -errno. */
-static int retry_object(struct retriever *retriever, struct moved *moved, bool listed,
+static int retry_object(struct retriever *retriever, struct move_watch *moved, bool listed,
 			enum version_trust trust)
 {
 	int fd = retriever_open_binding(retriever, &moved->entry.key, O_RDONLY | O_NONBLOCK), ret;
@@ -105,7 +105,7 @@ static int retry_object(struct retriever *retriever, struct moved *moved, bool l
 	return ret;
 }
 
-static int retry_entry(struct retriever *retriever, struct moved *moved, bool listed,
+static int retry_entry(struct retriever *retriever, struct move_watch *moved, bool listed,
 		       enum version_trust trust)
 {
 	const struct error_entry *entry = &moved->entry;
@@ -123,7 +123,7 @@ static void retry_moved(struct retriever *retriever, GPtrArray *lot, enum versio
 	g_autoptr(GPtrArray) places = g_ptr_array_new();
 
 	for (guint i = 0; i < lot->len; i++)
-		g_ptr_array_add(places, &((struct moved *)lot->pdata[i])->place);
+		g_ptr_array_add(places, &((struct move_watch *)lot->pdata[i])->place);
 	refind_list(retriever, (struct refind_place *const *)places->pdata, places->len);
 	for (guint i = 0; i < lot->len; i++)
 		retry_entry(retriever, lot->pdata[i], true, trust);
@@ -134,7 +134,7 @@ static void retry_moved(struct retriever *retriever, GPtrArray *lot, enum versio
 int retry_all(struct retriever *retriever, const struct errors_filter *filter,
 	      enum version_trust trust, char **text)
 {
-	g_autoptr(GPtrArray) lot = g_ptr_array_new_with_free_func(moved_free);
+	g_autoptr(GPtrArray) lot = g_ptr_array_new_with_free_func(move_watch_free);
 	struct error_entry entry;
 	guint place = 0, forgotten = 0, last = errors_places(retriever->errors);
 
@@ -142,13 +142,13 @@ int retry_all(struct retriever *retriever, const struct errors_filter *filter,
 	for (; place < last && !g_atomic_int_get(&retriever->closing) &&
 	       errors_get(retriever->errors, &place, filter, &entry);
 	     place++, forgotten++) {
-		struct moved *moved = g_slice_new0(struct moved);
+		struct move_watch *moved = g_slice_new0(struct move_watch);
 
 		moved->entry = entry;
 		if (retry_entry(retriever, moved, false, trust) == REFIND_LIST)
 			g_ptr_array_add(lot, moved);
 		else
-			moved_free(moved);
+			move_watch_free(moved);
 		if (lot->len == LOT_MAX)
 			retry_moved(retriever, lot, trust);
 	}

@@ -11,7 +11,7 @@
 #include "retriever/objects/answers.h"
 #include "retriever/objects/errors.h"
 #include "retriever/objects/object.h"
-#include "retriever/volume/leaving.h"
+#include "retriever/volume/skip_file.h"
 
 /* What was asked for. */
 struct order {
@@ -22,12 +22,12 @@ struct order {
 	struct errors_filter filter;
 };
 
-/* A directory in which something is given up, or a file that is. */
+/* A directory in which something is skipped, or a file that is. */
 struct target {
 	struct migrate_binding key;
 	char *path;   /* one of those that were given */
 	char *reason; /* of an object itself */
-	struct given_up *given_up;
+	struct skip_names *skip;
 };
 
 struct skipping {
@@ -47,7 +47,7 @@ static void target_free(gpointer p)
 
 	g_free(target->path);
 	g_free(target->reason);
-	given_up_unref(target->given_up);
+	skip_names_unref(target->skip);
 	g_free(target);
 }
 
@@ -75,10 +75,10 @@ static struct target *find_target(struct skipping *s, const struct migrate_bindi
 	target = g_new0(struct target, 1);
 	target->key = *key;
 	target->path = g_strdup(path);
-	target->given_up = given_up_new(s->order->all);
-	given_up_because(target->given_up, s->order->because);
+	target->skip = skip_names_new(s->order->all);
+	skip_names_because(target->skip, s->order->because);
 	if (s->order->leave)
-		given_up_take_refused(target->given_up);
+		skip_names_take_refused(target->skip);
 	g_ptr_array_add(s->targets, target);
 	g_hash_table_insert(s->by_key, &target->key, target);
 	return target;
@@ -96,14 +96,14 @@ static void add_target(struct skipping *s, const struct error_entry *entry, cons
 	if (!entry->name && !target->reason)
 		target->reason = g_strdup(entry->reason);
 	if (stands_for_several(entry))
-		given_up_take_all(target->given_up);
+		skip_names_take_all(target->skip);
 	else if (entry->name)
-		given_up_add(target->given_up, entry->name);
+		skip_names_add(target->skip, entry->name);
 	if (s->order->all) {
 		g_autoptr(GPtrArray) names = errors_names(s->retriever->errors, &entry->key);
 
 		for (guint i = 0; i < names->len; i++)
-			given_up_add(target->given_up, names->pdata[i]);
+			skip_names_add(target->skip, names->pdata[i]);
 	}
 }
 
@@ -196,12 +196,12 @@ static int take_filtered(struct skipping *s, char **text)
 	return -ENOENT;
 }
 
-static int fill(struct object *object, struct given_up *given_up)
+static int fill(struct object *object, struct skip_names *skip)
 {
 	struct answers answers;
 
 	answers_init(&answers, 1);
-	directory_fill_without(object, given_up, answers_take, &answers);
+	directory_fill_without(object, skip, answers_take, &answers);
 	return answers_wait(&answers);
 }
 
@@ -221,16 +221,16 @@ static int skip_target(struct skipping *s, struct target *target, char **text)
 	if (ret)
 		return ret;
 	if (!is_directory(object)) {
-		ret = leave_file(object, target->reason ? target->reason : "it failed",
-				 s->order->because, &names, text);
+		ret = skip_file(object, target->reason ? target->reason : "it failed",
+				s->order->because, &names, text);
 		s->names += names;
 	} else {
-		ret = fill(object, target->given_up);
+		ret = fill(object, target->skip);
 		/* one that is gone there is looked for before */
 		if (ret == -ESTALE && s->order->leave)
-			ret = fill(object, target->given_up);
+			ret = fill(object, target->skip);
 		if (!ret) {
-			s->names += given_up_count(target->given_up);
+			s->names += skip_names_count(target->skip);
 			s->directories++;
 		}
 	}
@@ -319,7 +319,7 @@ int skip_command(struct retriever *retriever, const char *argument, char **text)
 		ret = order.filtered ? take_filtered(&s, text) : resolve(&s, text);
 	if (!ret)
 		ret = skip_targets(&s, text);
-	leaving_recover(retriever);
+	skip_file_recover(retriever);
 	g_free(s.failure);
 	g_strfreev(order.lines);
 	return ret;

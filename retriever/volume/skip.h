@@ -6,7 +6,7 @@
  * The directory is listed once more, and that listing decides.  What it can make, it makes; what
  * fails in a way that may pass is never left out.  If everything else that it cannot make is given
  * up, the directory is filled without it, as though a client had removed these names at once; if
- * not, nothing is given up there.
+ * not, nothing is skipped there.
  *
  * So of a request nothing is kept but its outcome: what was left out is in the report, durable,
  * before the directory's record says FILLED.  A kill before that leaves an unfilled directory whose
@@ -22,11 +22,11 @@
  * paths as they are listed (text_line()).  Instead of paths the lines "reason TEXT" and "below
  * PATH" (errors_entry.h): whatever they let through; the reason is a whole one.  The line "leave":
  * also what the old server refuses, which stays there: names of which it does not tell, the rest of
- * a directory that it does not list, files that it does not let be read (leaving.h).  The line
+ * a directory that it does not list, files that it does not let be read (skip_file.h).  The line
  * "because TEXT": for the report.
  *
- * Nothing is given up that is not in the list of errors.  What fails keeps nothing else from being
- * given up.  Slow thread; waits for the old server.  0 with *text: "[skip] names directories"; or
+ * Nothing is skipped that is not in the list of errors.  What fails keeps nothing else from being
+ * skipped.  Slow thread; waits for the old server.  0 with *text: "[skip] names directories"; or
  * -errno of the first that failed, with one line that says why.
  */
 int skip_command(struct retriever *retriever, const char *argument, char **text);

@@ -13,7 +13,7 @@
 #include "retriever/data/place.h"
 #include "retriever/objects/errors.h"
 #include "retriever/progress/recount.h"
-#include "retriever/volume/moved.h"
+#include "retriever/volume/move_watch.h"
 
 #define LINES_MAX 100 /* of objects that cannot be looked at; a disk may be gone as a whole */
 #define WALKS	  3   /* at most, where what is unfinished was moved behind them */
@@ -226,7 +226,7 @@ static void set_counters(struct retriever *retriever, const struct verify_count 
 }
 
 /* moved may be NULL; *again: something unfinished may have been moved behind the walk. */
-static int walk_tree(struct walk *walk, struct moved *moved, bool *again)
+static int walk_tree(struct walk *walk, struct move_watch *moved, bool *again)
 {
 	struct retriever *retriever = walk->retriever;
 	bool is_root = true;
@@ -242,7 +242,7 @@ static int walk_tree(struct walk *walk, struct moved *moved, bool *again)
 		int fd;
 
 		if (moved)
-			ret = moved_take(moved, walk->pending, again);
+			ret = move_watch_take(moved, walk->pending, again);
 		if (ret || !walk->pending->len)
 			break;
 		next = g_array_index(walk->pending, struct migrate_binding, walk->pending->len - 1);
@@ -259,8 +259,8 @@ static int walk_tree(struct walk *walk, struct moved *moved, bool *again)
 	return ret;
 }
 
-static int walk_once(struct retriever *retriever, struct moved *moved, struct verify_count *count,
-		     bool *again, char **message)
+static int walk_once(struct retriever *retriever, struct move_watch *moved,
+		     struct verify_count *count, bool *again, char **message)
 {
 	struct walk walk = {.retriever = retriever, .count = count};
 	int ret;
@@ -297,8 +297,8 @@ static int walk_watched(struct retriever *retriever, struct verify_count *count,
 			char **message)
 {
 	const struct volume_config *config = retriever->config;
-	struct moved *moved;
-	int ret = moved_watch(retriever, &moved);
+	struct move_watch *moved;
+	int ret = move_watch_start(retriever, &moved);
 
 	if (ret) {
 		*message = g_strdup_printf(
@@ -309,7 +309,7 @@ static int walk_watched(struct retriever *retriever, struct verify_count *count,
 		return ret;
 	}
 	ret = walk_once(retriever, moved, count, again, message);
-	moved_free(moved);
+	move_watch_free(moved);
 	return ret;
 }
 

@@ -22,9 +22,9 @@ struct verify_count {
  */
 int verify_volume(struct retriever *retriever, struct verify_count *count, char **message);
 
-/* Likewise, and nothing that is moved or linked during the walk, by whomever, escapes it (moved.h):
- * what was moved is looked at as well, or it walks again.  Counts are too high by directories that
- * were moved. */
+/* Likewise, and nothing that is moved or linked during the walk, by whomever, escapes it
+ * (move_watch.h): what was moved is looked at as well, or it walks again.  Counts are too high by
+ * directories that were moved. */
 int verify_watched(struct retriever *retriever, struct verify_count *count, char **message);
 
 #endif

@@ -10,7 +10,7 @@
 #include <sys/mount.h>
 
 #include "retriever/copies/aside.h"
-#include "retriever/copies/copied.h"
+#include "retriever/copies/copy_mark.h"
 #include "retriever/volume/copy.h"
 
 #define DATA_OPS ((1u << BACKEND_READ) | (1u << BACKEND_XATTRS) | (1u << BACKEND_READLINK))

@@ -6,7 +6,7 @@
 #include "tests/retriever/core_copy.h"
 #include "tests/retriever/core_hook.h"
 
-#include "retriever/copies/listed.h"
+#include "retriever/copies/listing_entries.h"
 #include "retriever/copies/listing_sum.h"
 #include "retriever/copies/name_diff.h"
 
@@ -35,7 +35,7 @@ static inline void prepare_volume(const char *name, unsigned n, bool copying)
 	}
 	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	seen = listing_sum_new(core.retriever, dir);
-	names_seen = listed_array();
+	names_seen = listing_entries_array();
 }
 
 static inline void prepare(const char *name, unsigned n)

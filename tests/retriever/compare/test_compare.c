@@ -13,12 +13,12 @@ static void begin(const char *more)
 	all.disk = disk_new(1);
 	all.scratches = scratches_new(core.retriever);
 	all.clients = clients_new(core.retriever);
-	all.linked = linked_new();
+	all.linked = link_pairs_new();
 }
 
 static void end(void)
 {
-	linked_free(all.linked);
+	link_pairs_free(all.linked);
 	clients_free(all.clients);
 	scratches_free(all.scratches);
 	disk_free(all.disk);

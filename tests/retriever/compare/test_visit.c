@@ -45,7 +45,7 @@ static void begin(const char *more)
 	compare->disk = disk_new(1);
 	compare->scratches = scratches_new(core.retriever);
 	compare->clients = clients_new(core.retriever);
-	compare->linked = linked_new();
+	compare->linked = link_pairs_new();
 	visits.given_up = g_hash_table_new(g_str_hash, g_str_equal);
 	visits.files = g_thread_pool_new(visit_run_file, &visits, 2, TRUE, NULL);
 	visits.sample = VISIT_ALL;
@@ -57,7 +57,7 @@ static void end(void)
 {
 	g_thread_pool_free(visits.files, FALSE, TRUE);
 	g_hash_table_destroy(visits.given_up);
-	linked_free(visits.compare.linked);
+	link_pairs_free(visits.compare.linked);
 	clients_free(visits.compare.clients);
 	scratches_free(visits.compare.scratches);
 	disk_free(visits.compare.disk);

@@ -120,7 +120,7 @@ START_TEST(back_again)
 	put(d, "r", "");
 	aside = core_path(&core, ".migrate/aside");
 	fd = open(aside, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	ck_assert_int_eq(copied_mark_name(fd, "d/x", &(struct source_attr){.fileid = 1}), 0);
+	ck_assert_int_eq(copy_mark_set_name(fd, "d/x", &(struct source_attr){.fileid = 1}), 0);
 	ck_assert_int_eq(aside_restore(core.retriever, "/d//x"), 0);
 	ck_assert_int_eq(
 		fgetxattr(open_below(d, "x", O_RDONLY), "security.migrate.copied", NULL, 0), -1);

@@ -17,7 +17,7 @@ START_TEST(i13_both_sides)
 	ck_assert_uint_eq(diff.unlisted->len, 1);
 	ck_assert_str_eq(diff.unlisted->pdata[0], "f1");
 	ck_assert_uint_eq(diff.lacking->len, 1);
-	ck_assert(listed_has(diff.lacking, listing_sum_hash("F1")));
+	ck_assert(listing_entries_has(diff.lacking, listing_sum_hash("F1")));
 	name_diff_clear(&diff);
 	end();
 }
@@ -72,10 +72,10 @@ END_TEST
 
 START_TEST(what_is_left_out)
 {
-	g_autoptr(GArray) without = listed_array();
+	g_autoptr(GArray) without = listing_entries_array();
 	uint64_t one = 1, two = 2;
 
-	names_seen = listed_array();
+	names_seen = listing_entries_array();
 	g_array_append_val(names_seen, two);
 	g_array_append_val(names_seen, one);
 	g_array_append_val(names_seen, two);

@@ -6,8 +6,8 @@
 #include "retriever/objects/links.h"
 
 static struct source_entry entry;
-static struct stub_parent parent;
-static struct making making;
+static struct make_parent parent;
+static struct new_object making;
 
 /* A file "n" of 5000 bytes with two names. */
 static void prepare(void)
@@ -22,12 +22,12 @@ static void prepare(void)
 					  .fileid = 7,
 					  .mtime = 8,
 					  .ctime = 9};
-	parent = (struct stub_parent){.fd = core_root(&core), .prior_fd = -1, .path = ""};
-	making = (struct making){.retriever = core.retriever,
-				 .parent = &parent,
-				 .entry = &entry,
-				 .dir_fd = parent.fd,
-				 .as = "n"};
+	parent = (struct make_parent){.fd = core_root(&core), .prior_fd = -1, .path = ""};
+	making = (struct new_object){.retriever = core.retriever,
+				     .parent = &parent,
+				     .entry = &entry,
+				     .dir_fd = parent.fd,
+				     .as = "n"};
 }
 
 static void end(void)
@@ -50,18 +50,18 @@ START_TEST(every_type)
 		entry.name = name;
 		making.as = name;
 		entry.attr.mode = types[i] | 0750;
-		ck_assert_int_eq(creation_run(&making), 0);
-		ck_assert_int_eq(creation_run(&making), STUB_THERE);
+		ck_assert_int_eq(create_object(&making), 0);
+		ck_assert_int_eq(create_object(&making), STUB_THERE);
 		ck_assert_int_eq(fstatat(parent.fd, name, &st, AT_SYMLINK_NOFOLLOW), 0);
 		ck_assert_uint_eq(st.st_mode & S_IFMT, types[i]);
 	}
 	entry.name = (char *)"z";
 	making.as = "z";
 	entry.attr.mode = 0170000 | 0640;
-	ck_assert_int_eq(creation_run(&making), -EBADMSG);
+	ck_assert_int_eq(create_object(&making), -EBADMSG);
 	core.retriever->carries = BACKEND_CARRIES_ACL;
 	entry.attr.mode = S_IFREG | 0640;
-	ck_assert_int_eq(creation_run(&making), STUB_ASK);
+	ck_assert_int_eq(create_object(&making), STUB_ASK);
 	ck_assert(!is_there(core.root, "z"));
 	end();
 }
@@ -82,14 +82,14 @@ START_TEST(names_of_one_file)
 	core.retriever->prior->fd = open_below(parent.fd, ".migrate/prior", O_RDONLY | O_DIRECTORY);
 	parent.prior_fd = core.retriever->prior->fd;
 	entry.attr.nlink = 2;
-	ck_assert_int_eq(creation_run(&making), 0);
+	ck_assert_int_eq(create_object(&making), 0);
 	ck_assert(making.linked);
 	object = links_id(&entry.attr);
 	links_name(id, &object);
 	ck_assert_int_eq(fstatat(core.retriever->links_fd, id, &a, 0), 0);
 	entry.name = (char *)"m";
 	making.as = "m";
-	ck_assert_int_eq(creation_run(&making), 0);
+	ck_assert_int_eq(create_object(&making), 0);
 	ck_assert_int_eq(fstatat(parent.fd, "m", &b, 0), 0);
 	ck_assert_uint_eq(a.st_ino, b.st_ino);
 	ck_assert(!is_there(core.root, ".migrate/prior/m"));

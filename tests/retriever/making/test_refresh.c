@@ -139,8 +139,8 @@ START_TEST(links_that_were_made_apart)
 		int fd = open_below(a, "hard", O_RDONLY);
 		struct source_attr attr = {0};
 
-		ck_assert(copied_get(fd, &attr.fileid, &attr.ctime));
-		ck_assert_int_eq(copied_mark_name(b, "hard2", &attr), 0);
+		ck_assert(copy_mark_get(fd, &attr.fileid, &attr.ctime));
+		ck_assert_int_eq(copy_mark_set_name(b, "hard2", &attr), 0);
 		close(fd);
 		close(a);
 		close(b);

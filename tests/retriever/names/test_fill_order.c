@@ -60,23 +60,23 @@ END_TEST
 START_TEST(all_of_it_comes_back)
 {
 	struct retriever retriever = {0};
-	struct sorted *sorted;
+	struct sorter *sorter;
 	struct backend_batch *batch = batch_of(4001, 37);
 	unsigned n = 0;
 	int status;
 
 	atomic_store(&retriever.staging_fd, open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-	sorted = sorted_new(&retriever);
-	ck_assert_uint_eq(directory_order_keep(sorted, batch), 4001);
+	sorter = sorter_new(&retriever);
+	ck_assert_uint_eq(directory_order_keep(sorter, batch), 4001);
 	backend_batch_free(batch);
-	while ((batch = directory_order_take(sorted, &status))) {
+	while ((batch = directory_order_take(sorter, &status))) {
 		check_batch(batch, n);
 		n += batch->entries->len;
 		backend_batch_free(batch);
 	}
 	ck_assert_int_eq(status, 0);
 	ck_assert_uint_eq(n, 4001);
-	sorted_free(sorted);
+	sorter_free(sorter);
 	close(retriever.staging_fd);
 }
 END_TEST
@@ -239,10 +239,10 @@ START_TEST(without_room)
 {
 	int dir = start();
 
-	g_atomic_int_set(&core.retriever->sorted, SORTED_MAX);
+	g_atomic_int_set(&core.retriever->sorter_entries, SORTER_MAX);
 	ck_assert_int_eq(core_wait(core_ask_fill(&core, dir, MIGRATE_BACKGROUND)), 0);
 	expect_all_there(dir);
-	ck_assert_int_eq(g_atomic_int_get(&core.retriever->sorted), SORTED_MAX);
+	ck_assert_int_eq(g_atomic_int_get(&core.retriever->sorter_entries), SORTER_MAX);
 	end(dir);
 }
 END_TEST

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "tests/retriever/core_directory.h"
 
-#include "retriever/copies/listed.h"
+#include "retriever/copies/listing_entries.h"
 #include "retriever/copies/listing_sum.h"
 #include "retriever/names/fill.h"
 #include "retriever/names/fill_state.h"
@@ -164,7 +164,7 @@ END_TEST
 
 static GArray *names(const char *name)
 {
-	GArray *array = listed_array();
+	GArray *array = listing_entries_array();
 	uint64_t hash = listing_sum_hash(name);
 
 	g_array_append_val(array, hash);
@@ -204,7 +204,7 @@ START_TEST(i12_names_that_nobody_knows)
 	ck_assert_int_eq(object_get(core.retriever, fd, &object), 0);
 	g_mutex_lock(&object->lock);
 	waiters_add(object, 0, 0, false, migrate_waiter_done, w);
-	directory_of(object)->seen = listing_sum_new(core.retriever, fd);
+	directory_of(object)->sum = listing_sum_new(core.retriever, fd);
 	directory_set_complete(object, directory_fill_again);
 	g_mutex_unlock(&object->lock);
 	ck_assert_int_eq(core_wait(w), 0);

@@ -138,7 +138,7 @@ END_TEST
 /* ---- which names are one object ---- */
 
 static struct source_entry entry;
-static struct stub_parent parent;
+static struct make_parent parent;
 
 /* Of a file that is 5000 bytes long, and has two names, one number, and a handle that tells. */
 static void begin_names(void)
@@ -155,7 +155,7 @@ static void begin_names(void)
 					  .object = 1,
 					  .mtime = 8,
 					  .ctime = 9};
-	parent = (struct stub_parent){.fd = core_root(&core), .prior_fd = -1, .path = ""};
+	parent = (struct make_parent){.fd = core_root(&core), .prior_fd = -1, .path = ""};
 }
 
 static void restart_names(void)
@@ -180,7 +180,7 @@ static ino_t made(const char *name, unsigned lines)
 	entry.name = (char *)name;
 	entry.handle_len = entry.attr.object ? sizeof entry.attr.object : 0;
 	memcpy(entry.handle, &entry.attr.object, entry.handle_len);
-	ck_assert_int_eq(stub_create(core.retriever, &parent, &entry, NULL, NULL), 0);
+	ck_assert_int_eq(make_object(core.retriever, &parent, &entry, NULL, NULL), 0);
 	ck_assert_uint_eq(report_count(core.retriever->report), lines);
 	ck_assert_int_eq(fstatat(parent.fd, name, &st, AT_SYMLINK_NOFOLLOW), 0);
 	return st.st_ino;
@@ -373,12 +373,12 @@ START_TEST(i13_a_copy_of_before)
 	live = made("live", 0);
 	shell("ln %s/live %s/snapshot", core.root, core.root);
 	ck_assert_int_eq(links_forget(core.retriever), 0); /* the next run */
-	ck_assert_int_eq(stub_create(core.retriever, &parent, &entry, NULL, NULL), STUB_THERE);
+	ck_assert_int_eq(make_object(core.retriever, &parent, &entry, NULL, NULL), STUB_THERE);
 	entry.attr.object = 2;
 	ck_assert_uint_ne(made("snapshot", 0), live);
 	entry.attr.object = 1;
 	entry.name = (char *)"live";
-	ck_assert_int_eq(stub_create(core.retriever, &parent, &entry, NULL, NULL), STUB_THERE);
+	ck_assert_int_eq(make_object(core.retriever, &parent, &entry, NULL, NULL), STUB_THERE);
 	core.retriever->copying = false;
 	end_names();
 }

@@ -3,7 +3,7 @@
 #include "tests/retriever/core_opens.h"
 
 #include "lib/report/left_out.h"
-#include "retriever/copies/listed.h"
+#include "retriever/copies/listing_entries.h"
 #include "retriever/copies/prior.h"
 #include "retriever/objects/jobs.h"
 
@@ -69,7 +69,8 @@ static void change_a_few(void)
 
 static guint listed_files(void)
 {
-	g_autofree char *path = g_build_filename(core.root, MIGRATE_PRIVATE_DIR, LISTED_DIR, NULL);
+	g_autofree char *path =
+		g_build_filename(core.root, MIGRATE_PRIVATE_DIR, LISTING_ENTRIES_DIR, NULL);
 	g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
 	guint n = 0;
 
@@ -130,7 +131,7 @@ START_TEST(listings_go_with_the_switch)
 	ck_assert_uint_eq(listed_files(), 1);
 	copy_attach();
 	jobs_wait(core.retriever->jobs);
-	ck_assert(!is_there(core.root, ".migrate/" LISTED_DIR));
+	ck_assert(!is_there(core.root, ".migrate/" LISTING_ENTRIES_DIR));
 	ck_assert(!is_there(core.root, ".migrate/prior/.migrate"));
 	make_all();
 	expect_same_tree();

@@ -11,8 +11,8 @@
 #define IDLE_S	     300
 #define BUFFER	     (256u * 1024) /* of two in a reply; they grow by less than a half */
 
-struct listing {
-	struct listing *prev, *next;
+struct job_listing {
+	struct job_listing *prev, *next;
 	struct worker *worker;
 	char *path;
 	uint64_t cookie;
@@ -21,7 +21,7 @@ struct listing {
 	struct timeval used;
 };
 
-static void close_listing(struct listing *listing)
+static void close_listing(struct job_listing *listing)
 {
 	struct worker *worker = listing->worker;
 
@@ -33,7 +33,7 @@ static void close_listing(struct listing *listing)
 
 void list_expire(struct worker *worker, struct timeval now)
 {
-	for (struct listing *l = worker->listings, *next; l; l = next) {
+	for (struct job_listing *l = worker->listings, *next; l; l = next) {
 		next = l->next;
 		if (!l->busy && usec_time_diff(&now, &l->used) > IDLE_S * INT64_C(1000000))
 			close_listing(l);
@@ -42,18 +42,19 @@ void list_expire(struct worker *worker, struct timeval now)
 
 static void close_oldest_listing(struct worker *worker)
 {
-	struct listing *oldest = NULL;
+	struct job_listing *oldest = NULL;
 
-	for (struct listing *l = worker->listings; l; l = l->next)
+	for (struct job_listing *l = worker->listings; l; l = l->next)
 		if (!l->busy && (!oldest || timeval_compare(&l->used, &oldest->used) < 0))
 			oldest = l;
 	if (oldest)
 		close_listing(oldest);
 }
 
-static struct listing *add_listing(struct worker *worker, const char *path, const struct fid *fid)
+static struct job_listing *add_listing(struct worker *worker, const char *path,
+				       const struct fid *fid)
 {
-	struct listing *listing = talloc_zero(worker, struct listing);
+	struct job_listing *listing = talloc_zero(worker, struct job_listing);
 
 	if (worker->n_listings >= LISTINGS_MAX)
 		close_oldest_listing(worker);
@@ -114,7 +115,7 @@ static int take_entries(struct job *job, struct chain *chain, unsigned step, uin
 	return ret;
 }
 
-static void answer_listing(struct job *job, struct listing *listing, int ret)
+static void answer_listing(struct job *job, struct job_listing *listing, int ret)
 {
 	if (ret) {
 		close_listing(listing);
@@ -151,9 +152,9 @@ static void listing_done(struct chain *chain)
 	answer_listing(job, job->private_data, ret);
 }
 
-static struct listing *find_listing(struct job *job)
+static struct job_listing *find_listing(struct job *job)
 {
-	for (struct listing *l = job->worker->listings; l; l = l->next)
+	for (struct job_listing *l = job->worker->listings; l; l = l->next)
 		if (l->cookie == job->request.cookie && !l->busy && !strcmp(l->path, job->path))
 			return l;
 	return NULL;
@@ -162,7 +163,7 @@ static struct listing *find_listing(struct job *job)
 void do_readdir(struct job *job)
 {
 	struct chain *chain = chain_new(job, job->worker, listing_done, job);
-	struct listing *listing;
+	struct job_listing *listing;
 
 	if (!job->request.cookie) {
 		if (chain_create(chain, job->path, NULL, 0, ACCESS_READ | ACCESS_ATTRIBUTES,

@@ -20,7 +20,7 @@
 #include "lib/source/smb/wire.h"
 
 struct handle;
-struct listing;
+struct job_listing;
 
 struct worker {
 	int sock;
@@ -49,7 +49,7 @@ struct worker {
 	struct chain *waiting;	   /* for credits, oldest first */
 	struct handle *handles;
 	unsigned n_handles;
-	struct listing *listings;
+	struct job_listing *listings;
 	unsigned n_listings;
 	uint32_t listing_serial;
 };

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "retriever/compare/asker.h"
+
+#include <string.h>
+
+void asker_init(struct asker *asker, struct retriever *retriever)
+{
+	memset(asker, 0, sizeof *asker);
+	asker->retriever = retriever;
+	asker->priority = BACKEND_BACKGROUND;
+	g_mutex_init(&asker->lock);
+	g_cond_init(&asker->answered);
+}
+
+void asker_clear(struct asker *asker)
+{
+	g_mutex_clear(&asker->lock);
+	g_cond_clear(&asker->answered);
+}
+
+bool asker_is_stopped(struct asker *asker)
+{
+	return g_atomic_int_get(&asker->stopped) || g_atomic_int_get(&asker->retriever->closing);
+}
+
+static void answered(struct backend_request *req)
+{
+	struct asked *asked = (struct asked *)req;
+
+	if (req->status == GATE_WITHDRAWN)
+		req->status = -ECANCELED;
+	asked->done(asked);
+}
+
+static bool is_ours(const struct backend_request *req, const void *asker)
+{
+	return req->done == answered && ((const struct asked *)req)->asker == asker;
+}
+
+void asker_stop(struct asker *asker)
+{
+	g_atomic_int_set(&asker->stopped, 1);
+	gate_withdraw(asker->retriever->gate, is_ours, asker);
+}
+
+void asker_submit(struct asker *asker, struct asked *asked, void (*done)(struct asked *asked))
+{
+	asked->asker = asker;
+	asked->done = done;
+	asked->req.done = answered;
+	asked->req.priority = asker->priority;
+	if (asker_is_stopped(asker)) {
+		asked->req.status = -ECANCELED;
+		done(asked);
+		return;
+	}
+	gate_submit(asker->retriever->gate, &asked->req);
+	/* it may have come to the gate after a stop had looked there */
+	if (asker_is_stopped(asker))
+		gate_withdraw(asker->retriever->gate, is_ours, asker);
+}
+
+/* One that is waited for. */
+struct waiting {
+	bool done;
+	struct asker_data *data; /* or NULL */
+};
+
+static void wake(struct asked *asked)
+{
+	struct asker *asker = asked->asker;
+	struct waiting *waiting = asked->req.user;
+
+	if (waiting->data && !asked->req.status) {
+		waiting->data->len = MIN(asked->req.data_len, waiting->data->room);
+		if (waiting->data->len)
+			memcpy(waiting->data->bytes, asked->req.data, waiting->data->len);
+	}
+	g_mutex_lock(&asker->lock);
+	waiting->done = true;
+	g_cond_broadcast(&asker->answered);
+	g_mutex_unlock(&asker->lock);
+}
+
+int asker_read(struct asker *asker, struct asked *asked, struct asker_data *data)
+{
+	struct waiting waiting = {.data = data};
+
+	asked->req.user = &waiting;
+	asker_submit(asker, asked, wake);
+	g_mutex_lock(&asker->lock);
+	while (!waiting.done)
+		g_cond_wait(&asker->answered, &asker->lock);
+	g_mutex_unlock(&asker->lock);
+	return asked->req.status;
+}
+
+int asker_call(struct asker *asker, struct asked *asked)
+{
+	return asker_read(asker, asked, NULL);
+}

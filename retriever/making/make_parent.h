@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Where an object is made, and what came of it. */
+#ifndef RETRIEVER_MAKING_MAKE_PARENT_H
+#define RETRIEVER_MAKING_MAKE_PARENT_H
+
+#include "retriever/objects/object.h"
+
+struct make_parent {
+	int fd;	       /* the directory on the new server */
+	int prior_fd;  /* the same of the prior copy (prior.h); negative: none */
+	bool named;    /* it holds dummies, which are replaced */
+	bool inherits; /* it has a default ACL; acl_is_inherited() */
+	/* of the entry that is made, a directory: all that the old server lists in it; or NULL */
+	const struct backend_batch *listing;
+	const char *path; /* its path below the source's root, "" for the root; NULL: not known */
+	uint32_t small; /* a file of at most so many bytes is to be asked for with them; 0: none */
+	gint *same;	/* atomic: counts what refresh_entry() found the same; NULL: nobody does */
+	gint *lacking;	/* atomic: counts files that may lack data; NULL: nobody does */
+	/* A file has got its `size` bytes with its name: they are in the page cache, and its record
+	 * says that they are missing.  NULL: no data comes with names now. */
+	void (*brought)(struct object *object, uint64_t size);
+};
+
+/* STUB_ASK_BARE: without bytes, which are here. */
+enum { STUB_THERE = 1, STUB_ASK = 2, STUB_ASK_BARE = 3 };
+
+/* Whether the bytes of such a file are to come with its name.  Not of one with several: each of
+ * them would bring the same. */
+bool make_wants_data(const struct make_parent *parent, const struct source_attr *attr);
+
+/* Whether the file system has so much room that data may come with names: a twentieth, which names
+ * alone can have.  A file that lacks its data can be looked up, a name that is missing cannot. */
+bool make_has_room(int fd);
+
+/* The path of a child below the source's root; NULL when it is too long for a record. g_free. */
+char *make_child_path(const char *parent, const char *name);
+
+#endif
