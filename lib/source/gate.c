@@ -110,7 +110,7 @@ static bool take_tokens(struct gate *gate, struct backend_request *req)
 	    !has_tokens(gate) || !may_call(gate) || (gate->cap && !cap_take(gate->cap, bytes)))
 		return false;
 	gate->carried += carried;
-	req->carried = carried;
+	req->gate.carried = carried;
 	gate->passed++;
 	if (gate->requests)
 		gate->calls_left--;
@@ -135,8 +135,8 @@ static void give_all_back(struct gate *gate, struct backend_request *req)
 {
 	if (req->priority != BACKEND_BACKGROUND)
 		return;
-	gate->carried -= req->carried;
-	req->carried = 0;
+	gate->carried -= req->gate.carried;
+	req->gate.carried = 0;
 	give_tokens_back(gate, req, bytes_of(req));
 }
 
@@ -175,14 +175,14 @@ static bool has_patience(struct gate *gate, const struct backend_request *req, g
 static bool pauses(struct gate *gate, struct backend_request *req, gint64 now)
 {
 	const bool senseless = req->status == -EBADMSG && req->op != BACKEND_READDIR &&
-			       req->senseless < SENSELESS_MAX;
+			       req->gate.senseless < SENSELESS_MAX;
 	guint before;
 
 	if (gate->closed ||
 	    (!senseless && (req->status != -EAGAIN || !has_patience(gate, req, now))))
 		return false;
-	before = senseless ? req->senseless++ : req->attempts++;
-	req->due = now + MIN(PAUSE_MIN << MIN(before, 16), PAUSE_MAX);
+	before = senseless ? req->gate.senseless++ : req->attempts++;
+	req->gate.due = now + MIN(PAUSE_MIN << MIN(before, 16), PAUSE_MAX);
 	return true;
 }
 
@@ -190,7 +190,7 @@ static gint by_due(gconstpointer a, gconstpointer b, gpointer user)
 {
 	const struct backend_request *x = a, *y = b;
 
-	return x->due < y->due ? -1 : x->due > y->due;
+	return x->gate.due < y->gate.due ? -1 : x->gate.due > y->gate.due;
 }
 
 /* Lock held. */
@@ -226,11 +226,11 @@ static void end_pauses(struct gate *gate)
 	while (!g_sequence_iter_is_end(first = g_sequence_get_begin_iter(gate->pausing))) {
 		struct backend_request *req = g_sequence_get(first);
 
-		if (req->due > g_get_monotonic_time())
+		if (req->gate.due > g_get_monotonic_time())
 			return;
 		end_pause(gate, first);
-		req->cookie = req->first_cookie;
-		req->verf = req->first_verf;
+		req->cookie = req->gate.first_cookie;
+		req->verf = req->gate.first_verf;
 		add_to(&gate->held[req->priority], req);
 	}
 }
@@ -241,15 +241,15 @@ static void let_pass(struct gate *gate);
 
 static void request_done_gate(struct backend_request *req, unsigned *under_way)
 {
-	struct gate *gate = req->gate;
+	struct gate *gate = req->gate.owner;
 	gint64 now = g_get_monotonic_time();
 	bool again;
 
-	req->done = req->passed;
+	req->done = req->gate.done;
 	if (!req->status)
-		server_clock_judge(&gate->clock, req, req->let_in, now);
+		server_clock_judge(&gate->clock, req, req->gate.let_in, now);
 	g_mutex_lock(&gate->lock);
-	yield_answer(&gate->yield, req, gate->background, now - req->let_in, now);
+	yield_answer(&gate->yield, req, gate->background, now - req->gate.let_in, now);
 	--*under_way;
 	note_answer(gate, req, now);
 	again = pauses(gate, req, now);
@@ -269,12 +269,12 @@ static void request_done_gate(struct backend_request *req, unsigned *under_way)
 
 static void foreground_done(struct backend_request *req)
 {
-	request_done_gate(req, &((struct gate *)req->gate)->foreground);
+	request_done_gate(req, &req->gate.owner->foreground);
 }
 
 static void background_done(struct backend_request *req)
 {
-	request_done_gate(req, &((struct gate *)req->gate)->background);
+	request_done_gate(req, &req->gate.owner->background);
 }
 
 /* Lock held, and given up meanwhile. */
@@ -283,9 +283,9 @@ static void submit_unlocked(struct gate *gate, struct backend_request *req)
 	const bool background = req->priority == BACKEND_BACKGROUND;
 
 	++*(background ? &gate->background : &gate->foreground);
-	req->gate = gate;
-	req->let_in = g_get_monotonic_time();
-	req->passed = req->done;
+	req->gate.owner = gate;
+	req->gate.let_in = g_get_monotonic_time();
+	req->gate.done = req->done;
 	req->done = background ? background_done : foreground_done;
 	gate->submitting++;
 	g_mutex_unlock(&gate->lock);
@@ -363,10 +363,10 @@ void gate_submit(struct gate *gate, struct backend_request *req)
 	}
 	if (!req->trace.peer)
 		req->trace = trace_current();
-	req->attempts = req->senseless = 0;
-	req->carried = 0;
-	req->first_cookie = req->cookie;
-	req->first_verf = req->verf;
+	req->attempts = req->gate.senseless = 0;
+	req->gate.carried = 0;
+	req->gate.first_cookie = req->cookie;
+	req->gate.first_verf = req->verf;
 	if (has_to_wait(gate, req)) {
 		trace_request(TRACE_HELD, req, 0, 0);
 		add_to(&gate->held[req->priority], req);
@@ -451,8 +451,8 @@ void gate_carried(struct gate *gate, struct backend_request *req)
 
 	g_mutex_lock(&gate->lock);
 	waited = gate->carried >= GATE_CARRIED;
-	gate->carried -= req->carried;
-	req->carried = 0;
+	gate->carried -= req->gate.carried;
+	req->gate.carried = 0;
 	waited = waited && gate->carried < GATE_CARRIED;
 	g_mutex_unlock(&gate->lock);
 	if (waited)

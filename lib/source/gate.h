@@ -20,7 +20,6 @@
 #include "lib/source/source.h"
 
 struct cap;
-struct gate;
 
 /* In front of the backend, which stays the caller's and is closed after the gate. */
 struct gate *gate_new(struct backend *backend, uint64_t bytes_per_second);

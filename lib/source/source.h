@@ -186,6 +186,27 @@ bool backend_may_have(unsigned carries, mode_t mode);
 
 enum backend_priority { BACKEND_DEMAND, BACKEND_READAHEAD, BACKEND_BACKGROUND };
 
+struct gate;
+struct backend_request;
+
+/* The backend's own between submit and done. */
+struct backend_scratch {
+	gpointer data;
+	gint64 submitted; /* g_get_monotonic_time() */
+	guint8 breaks;	  /* suspects.h */
+	bool known;	  /* likewise: it was given up before, or may have been */
+};
+
+/* The gate's own. */
+struct gate_scratch {
+	struct gate *owner;
+	void (*done)(struct backend_request *req); /* the submitter's, while the backend has it */
+	guint senseless;			   /* answers without sense */
+	gint64 let_in, due;			   /* g_get_monotonic_time() */
+	uint64_t first_cookie, first_verf;
+	uint32_t carried; /* until gate_carried() */
+};
+
 struct backend_request {
 	enum backend_op op;
 	enum backend_priority priority;
@@ -223,19 +244,10 @@ struct backend_request {
 
 	void (*done)(struct backend_request *req);
 	void *user;
-	/* the backend's own, not touched by others between submit and done */
-	GList link;
-	gpointer backend_data;
-	gint64 submitted; /* g_get_monotonic_time() */
-	guint8 breaks;	  /* suspects.h */
-	bool known;	  /* likewise: it was given up before, or may have been */
-	/* the gate's own */
-	guint attempts, senseless; /* answers "later", and without sense */
-	gpointer gate;
-	gint64 let_in, due; /* g_get_monotonic_time() */
-	uint64_t first_cookie, first_verf;
-	uint32_t carried; /* until gate_carried() */
-	void (*passed)(struct backend_request *req);
+	GList link;	/* of the queue that it is in: the gate's, then the backend's */
+	guint attempts; /* how often the gate has asked for it before, in vain: "later" */
+	struct backend_scratch backend;
+	struct gate_scratch gate;
 };
 
 struct backend;

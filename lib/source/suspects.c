@@ -70,16 +70,16 @@ void suspects_recall(struct suspects *suspects, struct backend_request *req)
 {
 	const struct suspect *suspect;
 
-	req->breaks = 0;
-	req->known = false;
+	req->backend.breaks = 0;
+	req->backend.known = false;
 	if (!atomic_load_explicit(&suspects->n, memory_order_relaxed))
 		return;
 	g_autoptr(GBytes) key = key_of(req);
 
 	pthread_mutex_lock(&suspects->lock);
 	suspect = g_hash_table_lookup(suspects->breaks, key);
-	req->breaks = suspect ? suspect->breaks : 0;
-	req->known = req->breaks == SUSPECT_LIMIT - 1;
+	req->backend.breaks = suspect ? suspect->breaks : 0;
+	req->backend.known = req->backend.breaks == SUSPECT_LIMIT - 1;
 	pthread_mutex_unlock(&suspects->lock);
 }
 
@@ -95,7 +95,7 @@ bool suspects_hold(struct suspects *suspects, struct backend_request *req, gint6
 	const struct suspect *suspect;
 	bool hold;
 
-	if (!req->known)
+	if (!req->backend.known)
 		return false;
 	g_autoptr(GBytes) key = key_of(req);
 
@@ -126,9 +126,9 @@ static bool remember_suspect(struct suspects *suspects, const struct backend_req
 	const struct suspect suspect = {
 		.op = req->op,
 		/* the next one alone decides */
-		.breaks = MIN(req->breaks, SUSPECT_LIMIT - 1),
+		.breaks = MIN(req->backend.breaks, SUSPECT_LIMIT - 1),
 		.offset = req->offset,
-		.given_up = req->breaks == SUSPECT_LIMIT ? g_get_monotonic_time() : 0,
+		.given_up = req->backend.breaks == SUSPECT_LIMIT ? g_get_monotonic_time() : 0,
 	};
 	GBytes *key = key_of(req);
 	bool room;
@@ -165,11 +165,12 @@ bool suspects_break(struct suspects *suspects, struct backend_request *req, unsi
 	bool fails;
 
 	if (alone && count)
-		req->breaks = (guint8)MIN(MAX(req->breaks, SUSPECT_ALONE) + 1, SUSPECT_LIMIT);
+		req->backend.breaks =
+			(guint8)MIN(MAX(req->backend.breaks, SUSPECT_ALONE) + 1, SUSPECT_LIMIT);
 	else if (count)
-		req->breaks = (guint8)MIN(req->breaks + count, SUSPECT_ALONE);
-	fails = req->breaks == SUSPECT_LIMIT;
-	req->known |= !remember_suspect(suspects, req);
+		req->backend.breaks = (guint8)MIN(req->backend.breaks + count, SUSPECT_ALONE);
+	fails = req->backend.breaks == SUSPECT_LIMIT;
+	req->backend.known |= !remember_suspect(suspects, req);
 	if (fails)
 		req->why = WHY;
 	return fails;
@@ -195,9 +196,9 @@ void suspects_answered(struct suspects *suspects, const struct backend_request *
 		       gint64 now)
 {
 	/* the rest of a listing may be what ends connections */
-	if (req->breaks && (req->op != BACKEND_READDIR || status || req->eof))
+	if (req->backend.breaks && (req->op != BACKEND_READDIR || status || req->eof))
 		forget_suspect(suspects, req);
-	if (!status && !req->breaks && !req->up &&
+	if (!status && !req->backend.breaks && !req->up &&
 	    now - atomic_load_explicit(&suspects->noted[req->op], memory_order_relaxed) >=
 		    NOTED_EVERY)
 		note_witness(suspects, req, now);

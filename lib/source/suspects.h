@@ -50,7 +50,7 @@ struct suspects {
 void suspects_init(struct suspects *suspects);
 void suspects_clear(struct suspects *suspects);
 
-/* At submit: sets req->breaks and req->known. */
+/* At submit: sets req->backend.breaks and req->backend.known. */
 void suspects_recall(struct suspects *suspects, struct backend_request *req);
 /* TRUE: it, or looking at its object, was given up since then (g_get_monotonic_time()), and is to
  * be failed at once; its `why` is set. */

@@ -59,7 +59,7 @@ void yield_answer(struct yield *yield, const struct backend_request *req, unsign
 	const double most = MIN(MAX(2 * under_way, YIELD_START), YIELD_MAX);
 	double off, step;
 
-	if (!yield->target || req->status < 0 || req->breaks)
+	if (!yield->target || req->status < 0 || req->backend.breaks)
 		return;
 	yield->delay = current_of(kind, took) - base_of(kind, took, now);
 	off = (double)(yield->target - yield->delay) / (double)yield->target;

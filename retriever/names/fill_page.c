@@ -286,7 +286,7 @@ static struct question *question_new(struct page *page, const struct source_entr
 static void question_forget_xattrs(struct question *q)
 {
 	g_clear_pointer(&q->xattrs, source_xattrs_free);
-	if (q->req.carried)
+	if (q->req.gate.carried)
 		gate_carried(q->fill->object->retriever->gate, &q->req);
 }
 

@@ -603,7 +603,7 @@ static void file_submit(struct backend *backend, struct backend_request *req)
 	struct file_backend *file = (struct file_backend *)backend;
 
 	backend_prepare(req);
-	req->submitted = g_get_monotonic_time();
+	req->backend.submitted = g_get_monotonic_time();
 	backend_watch_begin(&file->watch);
 	backend_workers_submit(file->workers, req);
 }

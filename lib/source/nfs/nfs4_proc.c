@@ -18,7 +18,7 @@ enum read_step {
 	READ_TO_CLOSE
 };
 
-/* What a request has come to, in req->backend_data. */
+/* What a request has come to, in req->backend.data. */
 struct steps {
 	struct nfs4_walk walk;
 	enum read_step read;
@@ -50,25 +50,25 @@ int nfs4_request_begin(const struct nfs_view *view, struct backend_request *req)
 	int ret = req->up ? -ENOTSUP : nfs_check_object(req);
 	struct steps *steps;
 
-	req->backend_data = NULL;
+	req->backend.data = NULL;
 	if (ret < 0)
 		return ret;
 	steps = g_new0(struct steps, 1);
 	nfs4_walk_begin(&steps->walk, view, &req->object);
 	steps->read = asks_for_hole(view, req) ? hole_step(view) : data_step(view);
-	req->backend_data = steps;
+	req->backend.data = steps;
 	return 0;
 }
 
 void nfs4_request_end(struct backend_request *req)
 {
-	struct steps *steps = req->backend_data;
+	struct steps *steps = req->backend.data;
 
 	if (!steps)
 		return;
 	nfs4_walk_end(&steps->walk);
 	g_free(steps);
-	req->backend_data = NULL;
+	req->backend.data = NULL;
 }
 
 /* ---- calls ---- */
@@ -102,7 +102,7 @@ static void put_close_current(struct xdr_out *out)
 static void put_read(const struct nfs_view *view, const struct nfs4_session *session, unsigned slot,
 		     const struct backend_request *req, struct xdr_out *out)
 {
-	const struct steps *steps = req->backend_data;
+	const struct steps *steps = req->backend.data;
 	bool opened = steps->read == READ_OPENED;
 
 	if (opened)
@@ -119,7 +119,7 @@ static void put_read(const struct nfs_view *view, const struct nfs4_session *ses
 static void put_read_step(const struct nfs_view *view, const struct nfs4_session *session,
 			  unsigned slot, const struct backend_request *req, struct xdr_out *out)
 {
-	const struct steps *steps = req->backend_data;
+	const struct steps *steps = req->backend.data;
 
 	switch (steps->read) {
 	case READ_SEEK:
@@ -211,7 +211,7 @@ static uint32_t read_operations(enum read_step step)
 /* Operations of the next call, after the object's handle. */
 static uint32_t count_operations(const struct backend_request *req)
 {
-	const struct steps *steps = req->backend_data;
+	const struct steps *steps = req->backend.data;
 
 	if (nfs4_walk_goes_on(&steps->walk))
 		return nfs4_walk_count(&steps->walk);
@@ -230,7 +230,7 @@ static uint32_t count_operations(const struct backend_request *req)
 void nfs4_request_encode(const struct nfs_view *view, const struct nfs4_session *session,
 			 unsigned slot, const struct backend_request *req, struct xdr_out *out)
 {
-	const struct steps *steps = req->backend_data;
+	const struct steps *steps = req->backend.data;
 	const struct nfs_handle *at = &steps->walk.at;
 
 	nfs4_put_start(out, session, slot, at->len ? at->bytes : NULL, at->len,
@@ -255,7 +255,7 @@ static int lose_acl(struct backend_request *req, int ret)
 
 static int get_attr(struct nfs_view *view, struct backend_request *req, struct xdr_in *in)
 {
-	const struct steps *steps = req->backend_data;
+	const struct steps *steps = req->backend.data;
 	int ret = req->with_acl ? nfs4_get_getattr_acl(view, in, req)
 				: nfs4_get_getattr(view, in, req);
 
@@ -332,7 +332,7 @@ static int read_status(uint32_t status, int ret)
 /* Zeros at the end of what came: there may be a hole. */
 static void look_for_hole(const struct nfs_view *view, const struct backend_request *req)
 {
-	const struct nfs_handle *at = &((struct steps *)req->backend_data)->walk.at;
+	const struct nfs_handle *at = &((struct steps *)req->backend.data)->walk.at;
 	uint32_t n = req->data_len;
 
 	if (req->has_attr && n >= NFS4_HOLE_MIN && req->data[n - 1] == 0 &&
@@ -343,7 +343,7 @@ static void look_for_hole(const struct nfs_view *view, const struct backend_requ
 
 static int get_data(struct nfs_view *view, struct backend_request *req, struct xdr_in *in)
 {
-	const struct steps *steps = req->backend_data;
+	const struct steps *steps = req->backend.data;
 	uint32_t status, asked = read_count(view, req);
 
 	req->eof = xdr_get_u32(in) != 0;
@@ -374,7 +374,7 @@ static int get_closed(struct steps *steps)
 
 static int get_read(struct nfs_view *view, struct backend_request *req, struct xdr_in *in)
 {
-	struct steps *steps = req->backend_data;
+	struct steps *steps = req->backend.data;
 	bool opened = steps->read == READ_OPENED;
 	uint32_t status;
 	int ret;
@@ -417,7 +417,7 @@ static bool cannot_seek(int ret)
 static int take_hole(struct nfs_view *view, struct backend_request *req, uint64_t data,
 		     struct xdr_in *in)
 {
-	struct steps *steps = req->backend_data;
+	struct steps *steps = req->backend.data;
 	const struct nfs_handle *at = &steps->walk.at;
 
 	steps->read = data_step(view);
@@ -441,7 +441,7 @@ static enum read_step without_seek(struct nfs_view *view, bool opened, int ret)
 
 static int get_seek(struct nfs_view *view, struct backend_request *req, struct xdr_in *in)
 {
-	struct steps *steps = req->backend_data;
+	struct steps *steps = req->backend.data;
 	bool opened = steps->read == READ_SEEK_OPENED, open = false, ended = false;
 	uint32_t status;
 	uint64_t data;
@@ -541,7 +541,7 @@ static int get_readdir(struct nfs_view *view, struct backend_request *req, struc
 
 static int get_read_step(struct nfs_view *view, struct backend_request *req, struct xdr_in *in)
 {
-	struct steps *steps = req->backend_data;
+	struct steps *steps = req->backend.data;
 
 	switch (steps->read) {
 	case READ_SEEK:
@@ -558,7 +558,7 @@ static int get_read_step(struct nfs_view *view, struct backend_request *req, str
 
 static int get_operation(struct nfs_view *view, struct backend_request *req, struct xdr_in *in)
 {
-	struct steps *steps = req->backend_data;
+	struct steps *steps = req->backend.data;
 
 	if (steps->walk.refused)
 		return nfs4_walk_get_flavours(&steps->walk, view, req->object.path, in);
@@ -591,7 +591,7 @@ static int refer(struct nfs_view *view)
 int nfs4_request_decode(struct nfs_view *view, struct nfs4_session *session, unsigned slot,
 			struct backend_request *req, int rpc, struct xdr_in *in)
 {
-	struct steps *steps = req->backend_data;
+	struct steps *steps = req->backend.data;
 	int ret = nfs4_get_start(session, slot, steps->walk.at.len == 0, rpc, in);
 	bool started = ret == 0;
 

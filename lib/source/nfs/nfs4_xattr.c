@@ -12,7 +12,7 @@
 #define VALUES_BYTES (1u << 20) /* of all together */
 #define PREFIX	     "user."
 
-/* What a request has come to, in req->backend_data. */
+/* What a request has come to, in req->backend.data. */
 struct nfs4_steps {
 	GPtrArray *names; /* char *, with the prefix */
 	size_t bytes;	  /* of all that were listed */
@@ -65,27 +65,27 @@ int nfs4_xattr_begin(const struct nfs4_session *session, struct backend_request 
 {
 	struct nfs4_steps *steps;
 
-	req->backend_data = NULL;
+	req->backend.data = NULL;
 	if (session->state != NFS4_READY)
 		return -EREMOTEIO;
 	if (req->object.handle_len == 0 || req->object.handle_len > NFS4_FHSIZE)
 		return -ESTALE;
 	steps = g_new0(struct nfs4_steps, 1);
 	steps->names = g_ptr_array_new_with_free_func(g_free);
-	req->backend_data = steps;
+	req->backend.data = steps;
 	req->xattrs = source_xattrs_new();
 	return 0;
 }
 
 void nfs4_xattr_end(struct backend_request *req)
 {
-	struct nfs4_steps *steps = req->backend_data;
+	struct nfs4_steps *steps = req->backend.data;
 
 	if (!steps)
 		return;
 	g_ptr_array_unref(steps->names);
 	g_free(steps);
-	req->backend_data = NULL;
+	req->backend.data = NULL;
 }
 
 static const char *next_name(const struct nfs4_steps *steps)
@@ -96,7 +96,7 @@ static const char *next_name(const struct nfs4_steps *steps)
 void nfs4_xattr_encode(const struct nfs4_session *session, unsigned slot,
 		       const struct backend_request *req, struct xdr_out *out)
 {
-	const struct nfs4_steps *steps = req->backend_data;
+	const struct nfs4_steps *steps = req->backend.data;
 
 	nfs4_put_start(out, session, slot, req->object.handle, req->object.handle_len, 1);
 	if (!steps->listed) {
@@ -119,7 +119,7 @@ static int after_list(struct nfs4_steps *steps)
 
 static int add_name_xattr(struct backend_request *req, const uint8_t *name, uint32_t len)
 {
-	struct nfs4_steps *steps = req->backend_data;
+	struct nfs4_steps *steps = req->backend.data;
 
 	/* As the kernel counts them; those that cannot be here too, of which there may be no end.
 	 */
@@ -137,7 +137,7 @@ static int add_name_xattr(struct backend_request *req, const uint8_t *name, uint
 
 static int decode_list(struct backend_request *req, struct xdr_in *in)
 {
-	struct nfs4_steps *steps = req->backend_data;
+	struct nfs4_steps *steps = req->backend.data;
 	uint64_t cookie;
 	uint32_t status, n;
 	int ret = nfs4_get_op(in, OP_LISTXATTRS, &status);
@@ -172,7 +172,7 @@ static int decode_list(struct backend_request *req, struct xdr_in *in)
 
 static int decode_value(struct backend_request *req, struct xdr_in *in)
 {
-	struct nfs4_steps *steps = req->backend_data;
+	struct nfs4_steps *steps = req->backend.data;
 	const char *name = next_name(steps);
 	const uint8_t *value;
 	uint32_t status, len;
@@ -201,7 +201,7 @@ static int decode_value(struct backend_request *req, struct xdr_in *in)
 int nfs4_xattr_decode(struct nfs4_session *session, unsigned slot, struct backend_request *req,
 		      int rpc, struct xdr_in *in)
 {
-	const struct nfs4_steps *steps = req->backend_data;
+	const struct nfs4_steps *steps = req->backend.data;
 	int ret = nfs4_get_start(session, slot, false, rpc, in);
 
 	if (ret != 0)

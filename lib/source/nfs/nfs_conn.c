@@ -127,8 +127,8 @@ static void enqueue(struct nfs_conn *conn, struct backend_request *req)
 	bool stopped, asleep = false;
 
 	backend_prepare(req);
-	req->backend_data = NULL;
-	req->submitted = g_get_monotonic_time();
+	req->backend.data = NULL;
+	req->backend.submitted = g_get_monotonic_time();
 	backend_watch_begin(&conn->server->watch);
 	atomic_fetch_add(&conn->load, request_weight(req));
 	atomic_fetch_add(&conn->waited_for, backend_is_waited_for(req));
@@ -152,7 +152,7 @@ static void enqueue(struct nfs_conn *conn, struct backend_request *req)
 void nfs_conn_submit(struct nfs_conn *conn, struct backend_request *req)
 {
 	suspects_recall(&conn->server->suspects, req);
-	enqueue(conn->trial && req->breaks >= SUSPECT_ALONE ? conn->trial : conn, req);
+	enqueue(conn->trial && req->backend.breaks >= SUSPECT_ALONE ? conn->trial : conn, req);
 }
 
 unsigned nfs_conn_load(struct nfs_conn *conn)
@@ -281,7 +281,7 @@ static void ask_again(struct nfs_conn *conn, struct backend_request *req, unsign
 		complete_request(conn, req, -ECANCELED);
 	} else if (count && suspects_break(&conn->server->suspects, req, count, !conn->trial)) {
 		complete_request(conn, req, -EREMOTEIO);
-	} else if (count && req->breaks >= SUSPECT_ALONE) {
+	} else if (count && req->backend.breaks >= SUSPECT_ALONE) {
 		leave_connection(conn, req);
 		backend_forget(req);
 		enqueue(conn->trial ? conn->trial : conn, req);

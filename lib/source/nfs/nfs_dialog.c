@@ -35,7 +35,7 @@ void nfs_dialog_renew(struct nfs_dialog *dialog, struct backend_request *probe)
 
 	backend_prepare(probe);
 	probe->op = dialog->full ? BACKEND_GETATTR : dialog->probe;
-	probe->backend_data = NULL;
+	probe->backend.data = NULL;
 	probe->object = (struct source_object){.path = dialog->full ? root : NULL};
 	if (dialog->full) {
 		nfs4_request_begin(dialog->view, probe);

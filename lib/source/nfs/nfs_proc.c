@@ -7,7 +7,7 @@
 
 #define LINK_MAX_BYTES 4095
 
-/* The steps before the call that was asked for, in req->backend_data. */
+/* The steps before the call that was asked for, in req->backend.data. */
 struct nfs_steps {
 	struct nfs_handle at;
 	const char *rest; /* of the object's path, still to be walked; "" at its end */
@@ -37,7 +37,7 @@ int nfs_request_begin(const struct nfs_view *view, struct backend_request *req)
 
 	int ret = nfs_check_object(req);
 
-	req->backend_data = NULL;
+	req->backend.data = NULL;
 	if (ret < 0)
 		return ret;
 	if (req->object.handle_len > 0)
@@ -45,19 +45,19 @@ int nfs_request_begin(const struct nfs_view *view, struct backend_request *req)
 	steps = g_new0(struct nfs_steps, 1);
 	steps->at = view->root;
 	steps->rest = req->object.path + strspn(req->object.path, "/");
-	req->backend_data = steps;
+	req->backend.data = steps;
 	return 0;
 }
 
 void nfs_request_end(struct backend_request *req)
 {
-	g_clear_pointer(&req->backend_data, g_free);
+	g_clear_pointer(&req->backend.data, g_free);
 }
 
 enum nfs_procedure nfs_request_procedure(const struct nfs_view *view,
 					 const struct backend_request *req)
 {
-	const struct nfs_steps *steps = req->backend_data;
+	const struct nfs_steps *steps = req->backend.data;
 
 	if (steps && *steps->rest)
 		return NFSPROC3_LOOKUP;
@@ -88,7 +88,7 @@ static void put_name(struct xdr_out *out, const char *name)
 void nfs_request_encode(const struct backend_request *req, enum nfs_procedure procedure,
 			struct xdr_out *out)
 {
-	const struct nfs_steps *steps = req->backend_data;
+	const struct nfs_steps *steps = req->backend.data;
 
 	if (steps)
 		xdr_put_bytes(out, steps->at.bytes, steps->at.len);
@@ -126,7 +126,7 @@ void nfs_request_encode(const struct backend_request *req, enum nfs_procedure pr
 
 static int decode_getattr(struct nfs_view *view, struct backend_request *req, struct xdr_in *in)
 {
-	struct nfs_steps *steps = req->backend_data;
+	struct nfs_steps *steps = req->backend.data;
 	int status = nfs_status(xdr_get_u32(in));
 	uint64_t fs;
 
@@ -150,7 +150,7 @@ static int decode_getattr(struct nfs_view *view, struct backend_request *req, st
 /* A component of the object's path was found. */
 static int walked_one(struct backend_request *req, const struct nfs_handle *found)
 {
-	struct nfs_steps *steps = req->backend_data;
+	struct nfs_steps *steps = req->backend.data;
 
 	steps->at = *found;
 	steps->rest += strcspn(steps->rest, "/");
@@ -161,7 +161,7 @@ static int walked_one(struct backend_request *req, const struct nfs_handle *foun
 static int decode_lookup(const struct nfs_view *view, struct backend_request *req,
 			 struct xdr_in *in)
 {
-	struct nfs_steps *steps = req->backend_data;
+	struct nfs_steps *steps = req->backend.data;
 	int status = nfs_status(xdr_get_u32(in));
 	struct nfs_handle found;
 
@@ -180,7 +180,7 @@ static int decode_lookup(const struct nfs_view *view, struct backend_request *re
 	if (req->has_attr)
 		return 0;
 	if (!steps)
-		req->backend_data = steps = g_new0(struct nfs_steps, 1);
+		req->backend.data = steps = g_new0(struct nfs_steps, 1);
 	*steps = (struct nfs_steps){.at = found, .rest = "", .attr_only = true};
 	return NFS_CALL_AGAIN;
 }

@@ -167,14 +167,15 @@ static void smb_submit(struct backend *backend, struct backend_request *req)
 	int refused;
 
 	backend_prepare(req);
-	req->submitted = g_get_monotonic_time();
+	req->backend.submitted = g_get_monotonic_time();
 	refused = refusal_of(req);
 	if (refused) {
 		backend_complete(req, refused);
 		return;
 	}
 	suspects_recall(&smb->server.suspects, req);
-	if (suspects_hold(&smb->server.suspects, req, req->submitted - smb_span(SMB_HOLD))) {
+	if (suspects_hold(&smb->server.suspects, req,
+			  req->backend.submitted - smb_span(SMB_HOLD))) {
 		backend_complete(req, -EREMOTEIO);
 		return;
 	}
@@ -185,7 +186,7 @@ static void smb_submit(struct backend *backend, struct backend_request *req)
 	else if (smb_pool_lists(&smb->trial, req))
 		pool = &smb->trial;
 	backend_watch_begin(&smb->server.watch);
-	if (req->breaks >= SUSPECT_ALONE && !req->cookie)
+	if (req->backend.breaks >= SUSPECT_ALONE && !req->cookie)
 		smb_conn_try(&smb->server, req);
 	else if (!smb_pool_submit(pool, req)) {
 		backend_watch_end(&smb->server.watch);

@@ -153,7 +153,7 @@ static void note_request(struct smb_conn *conn, struct backend_request *req, uns
 {
 	conn->under_way[slot] = (struct under_way){req, ++conn->serial};
 	conn->n++;
-	conn->alone = req->breaks;
+	conn->alone = req->backend.breaks;
 	if (req->op == BACKEND_READ)
 		conn->bytes += MIN(req->count, WIRE_READ_MAX);
 }
@@ -334,14 +334,14 @@ static void ask_again_smb(struct smb_conn *conn, struct backend_request *req, bo
 	/* with others it may be innocent, however often */
 	unsigned count = smb_pool_stopped(conn->seat.pool) ? 0
 			 : lone				   ? SUSPECT_ALONE
-							   : !req->breaks;
+							   : !req->backend.breaks;
 
 	if (req == &conn->trying.witness)
 		complete_request(server, req, -ECANCELED);
 	else if (suspects_break(&server->suspects, req, count,
 				is_trial(conn) && conn->trying.proved[req->op]))
 		complete_request(server, req, -EREMOTEIO);
-	else if (req->breaks < SUSPECT_ALONE || (req->op == BACKEND_READDIR && req->cookie))
+	else if (req->backend.breaks < SUSPECT_ALONE || (req->op == BACKEND_READDIR && req->cookie))
 		g_queue_push_tail_link(again, &req->link);
 	else
 		smb_conn_try(server, req);

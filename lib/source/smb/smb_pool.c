@@ -189,7 +189,7 @@ void smb_pool_take(struct smb_seat *seat, unsigned room, uint64_t bytes, GQueue 
 	       (queue = next_queue(seat))) {
 		const struct backend_request *req = queue->head->data;
 
-		alone = req->breaks;
+		alone = req->backend.breaks;
 		if (alone && busy + out->length)
 			break;
 		if (req->op == BACKEND_READ)

@@ -30,7 +30,7 @@ START_TEST(only_what_is_alone_is_given_up)
 
 	for (unsigned i = 0; i < 10; i++)
 		ck_assert(!suspects_break(&suspects, &req, 1, false));
-	ck_assert_uint_eq(req.breaks, SUSPECT_ALONE);
+	ck_assert_uint_eq(req.backend.breaks, SUSPECT_ALONE);
 	ck_assert(!suspects_break(&suspects, &req, SUSPECT_ALONE, true));
 	ck_assert(!suspects_break(&suspects, &req, 0, true));
 	ck_assert_ptr_null(req.why);
@@ -49,15 +49,15 @@ START_TEST(who_asks_again_is_known)
 	ck_assert(!suspects_break(&suspects, &lookup, 1, true));
 	ck_assert(suspects_break(&suspects, &lookup, 1, true));
 	suspects_recall(&suspects, &read);
-	ck_assert_uint_eq(read.breaks, SUSPECT_LIMIT - 1);
+	ck_assert_uint_eq(read.backend.breaks, SUSPECT_LIMIT - 1);
 	suspects_recall(&suspects, &other);
-	ck_assert_uint_eq(other.breaks, 0);
+	ck_assert_uint_eq(other.backend.breaks, 0);
 	suspects_answered(&suspects, &read, 0, 1); /* that says nothing of LOOKUP */
 	suspects_recall(&suspects, &lookup);
-	ck_assert_uint_eq(lookup.breaks, SUSPECT_LIMIT - 1);
+	ck_assert_uint_eq(lookup.backend.breaks, SUSPECT_LIMIT - 1);
 	suspects_answered(&suspects, &lookup, -ENOENT, 1);
 	suspects_recall(&suspects, &read);
-	ck_assert_uint_eq(read.breaks, 0);
+	ck_assert_uint_eq(read.backend.breaks, 0);
 }
 END_TEST
 
@@ -68,11 +68,11 @@ START_TEST(a_listing_is_known_to_its_end)
 	suspects_break(&suspects, &req, 1, false);
 	suspects_answered(&suspects, &req, 0, 1);
 	suspects_recall(&suspects, &req);
-	ck_assert_uint_eq(req.breaks, 1);
+	ck_assert_uint_eq(req.backend.breaks, 1);
 	req.eof = true;
 	suspects_answered(&suspects, &req, 0, 1);
 	suspects_recall(&suspects, &req);
-	ck_assert_uint_eq(req.breaks, 0);
+	ck_assert_uint_eq(req.backend.breaks, 0);
 }
 END_TEST
 
@@ -85,7 +85,7 @@ START_TEST(memory_is_bounded)
 		memcpy(req.object.handle, &i, sizeof(i));
 		suspects_break(&suspects, &req, 1, false);
 		suspects_recall(&suspects, &req);
-		ck_assert_uint_eq(req.breaks, i < SUSPECTS_MAX);
+		ck_assert_uint_eq(req.backend.breaks, i < SUSPECTS_MAX);
 	}
 }
 END_TEST
@@ -101,7 +101,7 @@ START_TEST(what_was_given_up_is_held)
 
 	other.offset = 4096;
 	ck_assert(!suspects_break(&suspects, &req, SUSPECT_ALONE, true)); /* its first time */
-	ck_assert_uint_eq(req.breaks, SUSPECT_ALONE + 1);
+	ck_assert_uint_eq(req.backend.breaks, SUSPECT_ALONE + 1);
 	suspects_recall(&suspects, &req);
 	ck_assert(!suspects_hold(&suspects, &req, since));
 	ck_assert(suspects_break(&suspects, &req, 1, true));
@@ -119,7 +119,7 @@ START_TEST(what_was_given_up_is_held)
 	ck_assert(suspects_hold(&suspects, &other, since));
 	suspects_retry(&suspects);
 	ck_assert(!suspects_hold(&suspects, &req, since));
-	ck_assert_uint_eq(req.breaks, SUSPECT_LIMIT - 1);
+	ck_assert_uint_eq(req.backend.breaks, SUSPECT_LIMIT - 1);
 }
 END_TEST
 

@@ -112,7 +112,7 @@ START_TEST(version_4_alone_asks_for_the_root)
 	dialog.session->slots = 7;
 	check_call(&probe, NFS_PROGRAM, 4, 1);
 	ck_assert(nfs_dialog_started(&dialog, &probe));
-	ck_assert_ptr_null(probe.backend_data);
+	ck_assert_ptr_null(probe.backend.data);
 	ck_assert_uint_eq(nfs_dialog_window(&dialog, 64), 7);
 	nfs_dialog_renew(&dialog, &probe);
 	check_call(&probe, NFS_PROGRAM, 4, 1);

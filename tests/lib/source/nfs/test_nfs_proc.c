@@ -435,7 +435,7 @@ START_TEST(what_cannot_be_asked_fails_at_once)
 	ck_assert_int_eq(nfs_request_begin(&view, &req), -ENOENT);
 	req.object.path = name;
 	ck_assert_int_eq(nfs_request_begin(&view, &req), -ENOENT);
-	ck_assert_ptr_null(req.backend_data);
+	ck_assert_ptr_null(req.backend.data);
 }
 END_TEST
 

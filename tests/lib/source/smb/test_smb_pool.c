@@ -153,7 +153,7 @@ END_TEST
 START_TEST(what_was_under_way_then_comes_alone)
 {
 	for (unsigned i = 1; i < 3; i++)
-		requests[i].breaks = 1;
+		requests[i].backend.breaks = 1;
 	submit(0, 6);
 	expect_taken(0, 32, PLENTY, "0");
 	expect_taken(1, 31, PLENTY, "");
