@@ -17,6 +17,7 @@
 
 #include <stdatomic.h>
 
+#include "lib/base/latch.h"
 #include "lib/source/cap.h"
 #include "lib/source/server_clock.h"
 #include "lib/source/yield.h"
@@ -52,7 +53,7 @@ struct gate {
 	atomic_bool paused;
 	bool closed;
 	unsigned submitting; /* calls of the backend's submit under way */
-	GCond changed;	     /* none of them is, or a request that is waited for is done */
+	GCond changed;	     /* none of them is */
 	guint timer;
 	struct server_clock clock;
 };
@@ -414,35 +415,20 @@ void gate_withdraw(struct gate *gate,
 	take_back(gate, match, arg, GATE_WITHDRAWN);
 }
 
-/* A request that is waited for. */
-struct waiting {
-	struct gate *gate;
-	bool done;
-};
-
 static void wake_caller(struct backend_request *req)
 {
-	struct waiting *waiting = req->user;
-	struct gate *gate = waiting->gate;
-
-	g_mutex_lock(&gate->lock);
-	waiting->done = true;
-	g_cond_broadcast(&gate->changed);
-	g_mutex_unlock(&gate->lock);
+	latch_count_down(req->user, req->status);
 }
 
 int gate_call(struct gate *gate, struct backend_request *req)
 {
-	struct waiting waiting = {.gate = gate};
+	struct latch latch;
 
+	latch_init(&latch, 1);
 	req->done = wake_caller;
-	req->user = &waiting;
+	req->user = &latch;
 	gate_submit(gate, req);
-	g_mutex_lock(&gate->lock);
-	while (!waiting.done)
-		g_cond_wait(&gate->changed, &gate->lock);
-	g_mutex_unlock(&gate->lock);
-	return req->status;
+	return latch_wait(&latch);
 }
 
 void gate_carried(struct gate *gate, struct backend_request *req)

@@ -3,19 +3,13 @@
 
 #include <string.h>
 
+#include "lib/base/latch.h"
+
 void asker_init(struct asker *asker, struct retriever *retriever)
 {
 	memset(asker, 0, sizeof *asker);
 	asker->retriever = retriever;
 	asker->priority = BACKEND_BACKGROUND;
-	g_mutex_init(&asker->lock);
-	g_cond_init(&asker->answered);
-}
-
-void asker_clear(struct asker *asker)
-{
-	g_mutex_clear(&asker->lock);
-	g_cond_clear(&asker->answered);
 }
 
 bool asker_is_stopped(struct asker *asker)
@@ -61,38 +55,31 @@ void asker_submit(struct asker *asker, struct asked *asked, void (*done)(struct 
 }
 
 /* One that is waited for. */
-struct waiting {
-	bool done;
+struct asker_wait {
+	struct latch latch;
 	struct asker_data *data; /* or NULL */
 };
 
 static void wake(struct asked *asked)
 {
-	struct asker *asker = asked->asker;
-	struct waiting *waiting = asked->req.user;
+	struct asker_wait *waiting = asked->req.user;
 
 	if (waiting->data && !asked->req.status) {
 		waiting->data->len = MIN(asked->req.data_len, waiting->data->room);
 		if (waiting->data->len)
 			memcpy(waiting->data->bytes, asked->req.data, waiting->data->len);
 	}
-	g_mutex_lock(&asker->lock);
-	waiting->done = true;
-	g_cond_broadcast(&asker->answered);
-	g_mutex_unlock(&asker->lock);
+	latch_count_down(&waiting->latch, asked->req.status);
 }
 
 int asker_read(struct asker *asker, struct asked *asked, struct asker_data *data)
 {
-	struct waiting waiting = {.data = data};
+	struct asker_wait waiting = {.data = data};
 
+	latch_init(&waiting.latch, 1);
 	asked->req.user = &waiting;
 	asker_submit(asker, asked, wake);
-	g_mutex_lock(&asker->lock);
-	while (!waiting.done)
-		g_cond_wait(&asker->answered, &asker->lock);
-	g_mutex_unlock(&asker->lock);
-	return asked->req.status;
+	return latch_wait(&waiting.latch);
 }
 
 int asker_call(struct asker *asker, struct asked *asked)

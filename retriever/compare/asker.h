@@ -8,8 +8,6 @@
 
 struct asker {
 	struct retriever *retriever;
-	GMutex lock; /* a leaf */
-	GCond answered;
 	gint stopped;			/* atomic: nothing more is asked */
 	enum backend_priority priority; /* BACKEND_BACKGROUND unless set after asker_init() */
 };
@@ -19,7 +17,6 @@ void asker_init(struct asker *asker, struct retriever *retriever);
  * server has already is waited for by who asked. */
 void asker_stop(struct asker *asker);
 bool asker_is_stopped(struct asker *asker);
-void asker_clear(struct asker *asker);
 
 /* Submits; done is called as of source.h, with -ECANCELED where it was stopped. req->user is the
  * submitter's; req->done is set here. */

@@ -461,7 +461,6 @@ static void end_mend(struct mending *m)
 	clients_free(compare->clients);
 	scratches_free(compare->scratches);
 	disk_free(compare->disk);
-	asker_clear(&compare->asker);
 	g_free(m->dir);
 }
 

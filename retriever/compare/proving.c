@@ -335,10 +335,8 @@ struct proving *proving_new(struct retriever *retriever)
 
 static void join_proving(struct proving *proving)
 {
-	if (proving->thread) {
+	if (proving->thread)
 		g_thread_join(proving->thread);
-		asker_clear(&proving->visits.compare.asker);
-	}
 	proving->thread = NULL;
 }
 

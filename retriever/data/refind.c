@@ -7,11 +7,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/base/latch.h"
 #include "lib/source/gate.h"
 #include "retriever/data/listing.h"
 #include "retriever/data/source_root.h"
 #include "retriever/data/version.h"
-#include "retriever/objects/answers.h"
 #include "retriever/objects/jobs.h"
 #include "retriever/objects/source_path.h"
 #include "retriever/objects/waiters.h"
@@ -175,7 +175,7 @@ static int look_status(int ret, const struct found *found, const char **reason)
 /* ---- for the administrator ---- */
 
 struct refind_answer {
-	struct answers *all;
+	struct latch *all;
 	struct refind_place *place;
 };
 
@@ -185,16 +185,16 @@ static void answered_refind(void *arg, int status, const char *name)
 
 	answer->place->status = status;
 	answer->place->name = g_strdup(name);
-	answers_take(answer->all, 0);
+	latch_count_down(answer->all, 0);
 }
 
 void refind_list(struct retriever *retriever, struct refind_place *const *places, guint n)
 {
 	g_autofree struct listing_wanted *wanted = g_new(struct listing_wanted, n);
 	g_autofree struct refind_answer *answers = g_new(struct refind_answer, n);
-	struct answers all;
+	struct latch all;
 
-	answers_init(&all, n);
+	latch_init(&all, n);
 	for (guint i = 0; i < n; i++) {
 		answers[i] = (struct refind_answer){.all = &all, .place = places[i]};
 		wanted[i] = (struct listing_wanted){.directory = &places[i]->directory,
@@ -203,7 +203,7 @@ void refind_list(struct retriever *retriever, struct refind_place *const *places
 						    .arg = &answers[i]};
 	}
 	listing_find(retriever, wanted, n, true);
-	answers_wait(&all);
+	latch_wait(&all);
 }
 
 void refind_place_clear(struct refind_place *place)

@@ -6,20 +6,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/base/latch.h"
 #include "retriever/data/bracket.h"
 #include "retriever/data/durability.h"
-#include "retriever/objects/answers.h"
 #include "retriever/objects/templates.h"
 
 /* A bracket of our own keeps fills and clients out.  NULL: it could not be opened. */
 static struct bracket *bracket_now(struct object *object)
 {
-	struct answers answers;
+	struct latch latch;
 	struct bracket *bracket;
 
-	answers_init(&answers, 1);
-	bracket = bracket_begin(object, MIGRATE_TRUNCATE, 0, 0, -1, answers_take, &answers);
-	answers_wait(&answers);
+	latch_init(&latch, 1);
+	bracket = bracket_begin(object, MIGRATE_TRUNCATE, 0, 0, -1, latch_count_down, &latch);
+	latch_wait(&latch);
 	if (bracket && bracket_failed(bracket)) {
 		bracket_abort(bracket);
 		bracket = NULL;

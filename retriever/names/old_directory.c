@@ -7,10 +7,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/base/latch.h"
 #include "lib/source/gate.h"
 #include "retriever/data/source_root.h"
 #include "retriever/names/fill.h"
-#include "retriever/objects/answers.h"
 #include "retriever/objects/old_handles.h"
 #include "retriever/objects/state.h"
 
@@ -76,7 +76,7 @@ static int climb(struct retriever *retriever, GArray *chain)
 static int fill_old_directory(struct retriever *retriever, const struct source_object *directory)
 {
 	struct migrate_binding key;
-	struct answers answers;
+	struct latch latch;
 	struct object *object;
 	int fd, ret;
 
@@ -88,9 +88,9 @@ static int fill_old_directory(struct retriever *retriever, const struct source_o
 	ret = object_get_taking(retriever, fd, &object);
 	if (ret)
 		return ret;
-	answers_init(&answers, 1);
-	directory_fill(object, BACKEND_DEMAND, false, answers_take, &answers);
-	ret = answers_wait(&answers);
+	latch_init(&latch, 1);
+	directory_fill(object, BACKEND_DEMAND, false, latch_count_down, &latch);
+	ret = latch_wait(&latch);
 	object_unref(object);
 	return ret;
 }

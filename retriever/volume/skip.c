@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/base/latch.h"
 #include "lib/base/text.h"
 #include "retriever/names/fill.h"
-#include "retriever/objects/answers.h"
 #include "retriever/objects/errors.h"
 #include "retriever/objects/object.h"
 #include "retriever/volume/skip_file.h"
@@ -198,11 +198,11 @@ static int take_filtered(struct skipping *s, char **text)
 
 static int fill(struct object *object, struct skip_names *skip)
 {
-	struct answers answers;
+	struct latch latch;
 
-	answers_init(&answers, 1);
-	directory_fill_without(object, skip, answers_take, &answers);
-	return answers_wait(&answers);
+	latch_init(&latch, 1);
+	directory_fill_without(object, skip, latch_count_down, &latch);
+	return latch_wait(&latch);
 }
 
 /* A directory, or a file that goes.  *text: what failed, where that is told. */

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/base/latch.h"
 #include "lib/base/project.h"
 #include "lib/report/losses.h"
 #include "retriever/copies/aside.h"
@@ -15,7 +16,6 @@
 #include "retriever/data/version.h"
 #include "retriever/names/fill.h"
 #include "retriever/names/skip_names.h"
-#include "retriever/objects/answers.h"
 #include "retriever/objects/errors.h"
 #include "retriever/objects/links.h"
 
@@ -188,15 +188,15 @@ static int forbidden(struct object *object, char **text)
 
 static int fill_skipped(int dir_fd, struct retriever *retriever)
 {
-	struct answers answers;
+	struct latch latch;
 	struct object *directory;
 	int ret = object_get(retriever, dir_fd, &directory);
 
 	if (ret)
 		return ret;
-	answers_init(&answers, 1);
-	directory_fill(directory, BACKEND_DEMAND, false, answers_take, &answers);
-	ret = answers_wait(&answers);
+	latch_init(&latch, 1);
+	directory_fill(directory, BACKEND_DEMAND, false, latch_count_down, &latch);
+	ret = latch_wait(&latch);
 	object_unref(directory);
 	return ret;
 }
@@ -342,13 +342,13 @@ static int leave_names(struct object *object, const GPtrArray *names, const char
  */
 static int ask_again_skipped(struct object *object, char **text)
 {
-	struct answers answers;
+	struct latch latch;
 	bool gone;
 	int ret;
 
-	answers_init(&answers, 1);
-	transfer_fetch(object, 0, INT64_MAX, false, answers_take, &answers);
-	ret = answers_wait(&answers);
+	latch_init(&latch, 1);
+	transfer_fetch(object, 0, INT64_MAX, false, latch_count_down, &latch);
+	ret = latch_wait(&latch);
 	g_mutex_lock(&object->lock);
 	gone = ret == -ESTALE && !g_strcmp0(object->search.lost, VERSION_GONE);
 	g_mutex_unlock(&object->lock);

@@ -27,7 +27,6 @@ START_TEST(answers)
 	ck_assert(!asker_is_stopped(&asker));
 	asker_stop(&asker);
 	ck_assert_int_eq(look_up("a"), -ECANCELED);
-	asker_clear(&asker);
 	core_free(&core);
 }
 END_TEST
@@ -50,8 +49,6 @@ START_TEST(is_taken_back)
 	ck_assert_int_eq(GPOINTER_TO_INT(g_thread_join(thread)), -ECANCELED);
 	ck_assert_int_eq(asker_call(&other, &asked), -ECANCELED);
 	gate_pause(core.retriever->gate, false);
-	asker_clear(&asker);
-	asker_clear(&other);
 	core_free(&core);
 }
 END_TEST

@@ -22,7 +22,6 @@ static void end(void)
 	clients_free(all.clients);
 	scratches_free(all.scratches);
 	disk_free(all.disk);
-	asker_clear(&all.asker);
 	core_free(&core);
 }
 

@@ -23,7 +23,6 @@ static void begin(void)
 static void end(void)
 {
 	disk_free(disk);
-	asker_clear(&asker);
 	close(dir_fd);
 	core_free(&core);
 }

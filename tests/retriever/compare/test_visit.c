@@ -61,7 +61,6 @@ static void end(void)
 	clients_free(visits.compare.clients);
 	scratches_free(visits.compare.scratches);
 	disk_free(visits.compare.disk);
-	asker_clear(&visits.compare.asker);
 	core_free(&core);
 }
 

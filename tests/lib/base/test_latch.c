@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include <check.h>
 
-#include "retriever/objects/answers.h"
+#include "lib/base/latch.h"
 #include "tests/retriever/core_tsan.h"
 #include "tests/suite.h"
 
-static struct answers answers;
+static struct latch latch;
 
 static gpointer answer(gpointer n)
 {
 	for (guint i = 0; i < GPOINTER_TO_UINT(n); i++)
-		answers_take(&answers, -7);
+		latch_count_down(&latch, -7);
 	return NULL;
 }
 
@@ -18,11 +18,11 @@ START_TEST(from_other_threads)
 {
 	GThread *threads[4];
 
-	answers_init(&answers, 4000);
+	latch_init(&latch, 4000);
 	for (size_t i = 0; i < G_N_ELEMENTS(threads); i++)
 		threads[i] = g_thread_new("answer", answer, GUINT_TO_POINTER(1000));
-	ck_assert_int_eq(answers_wait(&answers), -7);
-	ck_assert_uint_eq(answers.left, 0);
+	ck_assert_int_eq(latch_wait(&latch), -7);
+	ck_assert_uint_eq(latch.left, 0);
 	for (size_t i = 0; i < G_N_ELEMENTS(threads); i++)
 		g_thread_join(threads[i]);
 }
@@ -30,16 +30,16 @@ END_TEST
 
 START_TEST(come_already)
 {
-	answers_init(&answers, 1);
-	answers_take(&answers, 0);
-	ck_assert_int_eq(answers_wait(&answers), 0);
+	latch_init(&latch, 1);
+	latch_count_down(&latch, 0);
+	ck_assert_int_eq(latch_wait(&latch), 0);
 }
 END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("answers");
-	TCase *tcase = tcase_create("answers");
+	Suite *suite = suite_create("latch");
+	TCase *tcase = tcase_create("latch");
 
 	suite_add_tcase(suite, tcase);
 	tcase_add_test(tcase, from_other_threads);
