@@ -92,11 +92,11 @@ static int link_fd(const struct new_object *m, int fd)
 
 	if (old_handles_are_wanted(m->retriever) && /* entries are kept for good */
 	    faccessat(m->dir_fd, m->as, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-		return STUB_THERE;
+		return MAKE_THERE;
 	added = old_handles_add(m->retriever, m->entry, fd, "");
 	counted = recount_begin(m->retriever, fd, "", changes(m));
 	if (linkat(fd, "", m->dir_fd, m->as, AT_EMPTY_PATH) < 0)
-		ret = errno == EEXIST ? STUB_THERE : -errno;
+		ret = errno == EEXIST ? MAKE_THERE : -errno;
 	else
 		new_object_count(m);
 	recount_end(m->retriever, counted, changes(m), !ret);
@@ -217,7 +217,7 @@ static int name_staged(const struct new_object *m, const char *name)
 		g_mutex_lock(lock);
 	counted = recount_begin(m->retriever, m->stage_fd, name, changes(m));
 	if (renameat2(m->stage_fd, name, m->dir_fd, m->as, RENAME_NOREPLACE) < 0)
-		ret = errno == EEXIST ? STUB_THERE : -errno;
+		ret = errno == EEXIST ? MAKE_THERE : -errno;
 	else
 		new_object_count(m);
 	recount_end(m->retriever, counted, changes(m), !ret);
@@ -287,7 +287,7 @@ static int create_staged(struct new_object *m)
 	int ret;
 
 	if (faccessat(m->dir_fd, m->as, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-		return STUB_THERE;
+		return MAKE_THERE;
 	m->stage_fd = project_stage(m->retriever->staging_fd, m->parent->fd);
 	if (m->stage_fd < 0)
 		return m->stage_fd;
@@ -299,18 +299,15 @@ static int create_staged(struct new_object *m)
 
 static int create_one(struct new_object *m)
 {
-	if (m->parent->prior_fd >= 0) {
-		int ret = m->parent->listing ? take_directory(m) : TAKE_NOTHING;
+	int ret;
 
-		if (ret == TAKE_NOTHING)
-			ret = take_prior(m);
-		if (ret != TAKE_NOTHING)
-			return ret;
-	}
+	if (m->parent->prior_fd >= 0 &&
+	    ((m->parent->listing && take_directory(m, &ret)) || take_prior(m, &ret)))
+		return ret;
 	if (new_object_must_ask(m))
 		return !m->absent && faccessat(m->dir_fd, m->as, F_OK, AT_SYMLINK_NOFOLLOW) == 0
-			       ? STUB_THERE
-			       : STUB_ASK;
+			       ? MAKE_THERE
+			       : MAKE_ASK;
 	return S_ISREG(m->entry->attr.mode) ? create_file(m) : create_staged(m);
 }
 
@@ -382,7 +379,7 @@ static int create_linked(struct new_object *m)
 	bool apart = false;
 
 	if (faccessat(m->dir_fd, m->as, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-		return STUB_THERE;
+		return MAKE_THERE;
 	why = links_begin(m->retriever, m->entry);
 	ret = why ? report_apart(m, why) : 0;
 	if (ret)
@@ -408,11 +405,11 @@ static int create_linked(struct new_object *m)
 			continue;
 		}
 		if (errno != ENOENT)
-			return errno == EEXIST ? STUB_THERE : -errno;
+			return errno == EEXIST ? MAKE_THERE : -errno;
 		if (is_removed(m->dir_fd))
 			return -ENOENT;
 		ret = create_provisional(m, id, apart);
-		if (ret < 0 || ret >= STUB_ASK)
+		if (ret < 0 || ret >= MAKE_ASK)
 			return ret;
 	}
 }

@@ -5,7 +5,7 @@
 
 #include "retriever/making/new_object.h"
 
-/* 0, STUB_THERE, STUB_ASK, STUB_ASK_BARE or -errno. */
+/* 0, MAKE_THERE, MAKE_ASK, MAKE_ASK_BARE or -errno. */
 int create_object(struct new_object *m);
 
 #endif

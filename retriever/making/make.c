@@ -45,7 +45,7 @@ static int replace_in(struct new_object *m, int staging)
 	staged.as = name;
 	ret = create_object(&staged);
 	if (ret)
-		return ret == STUB_THERE ? -EEXIST : ret;
+		return ret == MAKE_THERE ? -EEXIST : ret;
 	ret = exchange_make(m, staging, name);
 	if (!ret)
 		m->linked = staged.linked;
@@ -100,18 +100,18 @@ int make_object(struct retriever *retriever, const struct make_parent *parent,
 
 	do {
 		ret = retriever->copying ? refresh_entry(&m) : create_object(&m);
-		if (ret != STUB_THERE || !parent->named || !dummy_is(parent->fd, entry->name))
+		if (ret != MAKE_THERE || !parent->named || !dummy_is(parent->fd, entry->name))
 			break;
 		g_mutex_lock(&retriever->dummy_lock);
 		ret = replace_dummy(&m);
 		g_mutex_unlock(&retriever->dummy_lock);
 	} while (ret == -EAGAIN);
-	if (ret == STUB_THERE || m.linked)
+	if (ret == MAKE_THERE || m.linked)
 		old_handles_name_again(retriever, entry, parent->fd, entry->name);
 	if (ret == 0 && m.linked)
 		links_count(retriever, &entry->attr);
 	if (parent->lacking && S_ISREG(entry->attr.mode) && !m.here &&
-	    (ret == 0 || ret == STUB_THERE))
+	    (ret == 0 || ret == MAKE_THERE))
 		g_atomic_int_inc(parent->lacking);
 	return ret;
 }

@@ -21,8 +21,8 @@ struct make_parent {
 	void (*brought)(struct object *object, uint64_t size);
 };
 
-/* STUB_ASK_BARE: without bytes, which are here. */
-enum { STUB_THERE = 1, STUB_ASK = 2, STUB_ASK_BARE = 3 };
+/* What making returns beside 0 and -errno.  MAKE_ASK_BARE: without bytes, which are here. */
+enum make_result { MAKE_THERE = 1, MAKE_ASK, MAKE_ASK_BARE };
 
 /* Whether the bytes of such a file are to come with its name.  Not of one with several: each of
  * them would bring the same. */

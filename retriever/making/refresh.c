@@ -120,9 +120,9 @@ static int refresh_directory(struct new_object *m, int found)
 	int fd, ret = 0;
 
 	if (found == COPY_ALIKE && is_refreshed(m))
-		return STUB_THERE;
+		return MAKE_THERE;
 	if (found == COPY_ALIKE && new_object_lacks_attributes(m))
-		return STUB_ASK;
+		return MAKE_ASK;
 	fd = openat(m->dir_fd, m->as, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
@@ -131,7 +131,7 @@ static int refresh_directory(struct new_object *m, int found)
 	if (!ret)
 		ret = set_unfilled(m, fd);
 	close(fd);
-	return ret ? ret : STUB_THERE;
+	return ret ? ret : MAKE_THERE;
 }
 
 static int compare_names(const struct new_object *m, int found, const struct stat *st)
@@ -178,14 +178,14 @@ int refresh_entry(struct new_object *m)
 	if (found <= COPY_NOTHING)
 		ret = found < 0 ? found : create_object(m);
 	else if (found < COPY_ALIKE)
-		ret = new_object_must_ask(m) ? STUB_ASK : replace(m, &st);
+		ret = new_object_must_ask(m) ? MAKE_ASK : replace(m, &st);
 	else if (S_ISDIR(m->entry->attr.mode))
 		ret = refresh_directory(m, found);
 	else
-		ret = STUB_THERE;
+		ret = MAKE_THERE;
 	if (found == COPY_SAME)
 		m->here = true;
-	if (found >= COPY_ALIKE && ret == STUB_THERE && m->parent->same)
+	if (found >= COPY_ALIKE && ret == MAKE_THERE && m->parent->same)
 		g_atomic_int_inc(m->parent->same);
 	attributes_clear(&m->carried);
 	return ret;

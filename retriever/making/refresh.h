@@ -16,7 +16,7 @@
 /* copy_mark_compare() of what is there; COPY_OTHER, too, where it is not the file of its other
  * names. */
 int refresh_compare(const struct new_object *m, struct stat *st);
-/* 0, STUB_THERE, STUB_ASK or -errno. */
+/* 0, MAKE_THERE, MAKE_ASK or -errno. */
 int refresh_entry(struct new_object *m);
 
 #endif

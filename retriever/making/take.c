@@ -63,13 +63,12 @@ static void count_taken(struct new_object *m, int found)
 		take_count_data(m);
 }
 
-/* It is made anew. */
-static int settle(const struct new_object *m)
+/* FALSE: it is to be made anew. */
+static bool settle(const struct new_object *m, int *ret)
 {
-	int ret = prior_settle(m->retriever, m->parent->prior_fd, m->parent->path, m->entry,
-			       m->dir_fd, m->as);
-
-	return ret ? ret : TAKE_NOTHING;
+	*ret = prior_settle(m->retriever, m->parent->prior_fd, m->parent->path, m->entry, m->dir_fd,
+			    m->as);
+	return *ret != 0;
 }
 
 /* One of several names goes by way of links/, where anything may be moved. */
@@ -83,20 +82,14 @@ static int give_project(const struct new_object *m)
 	return project.inherited ? project_give(m->parent->prior_fd, m->entry->name, project) : 0;
 }
 
-/* fd: as of prior_compare(). */
-static int take_of_take(struct new_object *m, int found, int fd)
+/* found: COPY_ALIKE or better.  *other: it cannot be moved here. */
+static int take_alike(struct new_object *m, int found, int fd, bool *other)
 {
 	uint64_t added = 0;
 	int ret;
 
-	if (found < 0)
-		return found;
-	if (found != COPY_NOTHING && found < COPY_ALIKE && !new_object_must_ask(m))
-		return settle(m);
-	if (found < COPY_ALIKE)
-		return TAKE_NOTHING;
 	if (found == COPY_ALIKE && new_object_lacks_attributes(m))
-		return STUB_ASK_BARE;
+		return MAKE_ASK_BARE;
 	ret = found == COPY_ALIKE ? set_prior_attributes(m, fd) : 0;
 	if (!ret)
 		added = old_handles_add(m->retriever, m->entry, m->parent->prior_fd,
@@ -106,28 +99,45 @@ static int take_of_take(struct new_object *m, int found, int fd)
 	if (!ret)
 		ret = prior_take(m->parent->prior_fd, m->entry->name, fd, m->dir_fd, m->as);
 	/* a link or a node of another project; the text was asked for then (make_is_known()) */
-	if (ret == -EXDEV && fd < 0 && (m->target || !S_ISLNK(m->entry->attr.mode)))
-		return new_object_must_ask(m) ? STUB_ASK : settle(m);
+	*other = ret == -EXDEV && fd < 0 && (m->target || !S_ISLNK(m->entry->attr.mode));
 	if (!ret) {
 		old_handles_name(m->retriever, m->entry, added);
 		count_taken(m, found);
 	}
-	return ret == -EEXIST ? STUB_THERE : ret;
+	return ret == -EEXIST ? MAKE_THERE : ret;
 }
 
-int take_prior(struct new_object *m)
+/* fd: as of prior_compare(). */
+static bool take_found(struct new_object *m, int found, int fd, int *ret)
+{
+	bool other = false;
+
+	*ret = found < COPY_ALIKE ? found : take_alike(m, found, fd, &other);
+	if (found < 0 || (found >= COPY_ALIKE && !other))
+		return true;
+	if (found == COPY_NOTHING)
+		return false;
+	if (!new_object_must_ask(m))
+		return settle(m, ret);
+	*ret = MAKE_ASK;
+	return other;
+}
+
+bool take_prior(struct new_object *m, int *ret)
 {
 	GMutex *lock = prior_lock(m->retriever->prior, m->as);
-	int ret = STUB_THERE, found, fd = -1;
+	bool taken = true;
+	int found, fd = -1;
 
+	*ret = MAKE_THERE;
 	/* it is where it was until we move it */
 	g_mutex_lock(lock);
 	if (faccessat(m->dir_fd, m->as, F_OK, AT_SYMLINK_NOFOLLOW) < 0) {
 		found = prior_compare(m->retriever, m->parent->prior_fd, m->entry, m->target, &fd);
-		ret = take_of_take(m, found, fd);
+		taken = take_found(m, found, fd, ret);
 	}
 	if (fd >= 0)
 		close(fd);
 	g_mutex_unlock(lock);
-	return ret;
+	return taken;
 }

@@ -5,10 +5,8 @@
 
 #include "retriever/making/new_object.h"
 
-enum { TAKE_NOTHING = STUB_ASK_BARE + 1 };
-
-/* 0, STUB_THERE, STUB_ASK_BARE or -errno; TAKE_NOTHING: it has to be made. */
-int take_prior(struct new_object *m);
+/* *ret: as of create_object().  FALSE: nothing is taken, and it has to be made. */
+bool take_prior(struct new_object *m, int *ret);
 
 /* Counts a file that was taken, and its data. */
 void take_count(const struct new_object *m);

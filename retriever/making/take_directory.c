@@ -168,15 +168,16 @@ static int prepare_directory(struct new_object *m, int fd)
 	return ret ? ret : put_filled(m, fd);
 }
 
-/* The name's lock held. */
-static int move_directory(struct new_object *m, int fd)
+/* The name's lock held.  As take_directory(). */
+static bool move_directory(struct new_object *m, int fd, int *result)
 {
 	const struct backend_batch *listing = m->parent->listing;
 	g_autofree uint64_t *added = g_new(uint64_t, listing->entries->len + 1);
 	int ret;
 
+	*result = MAKE_THERE;
 	if (is_there(m->dir_fd, m->as))
-		return STUB_THERE;
+		return true;
 	ret = unmark_all(fd, listing);
 	if (!ret)
 		ret = prepare_directory(m, fd);
@@ -187,12 +188,13 @@ static int move_directory(struct new_object *m, int fd)
 		ret = -errno;
 	if (!ret) {
 		name_old_handles(m, added);
-		return 0;
+		*result = 0;
+		return true;
 	}
 	attributes_clear(&m->carried);
 	m->carried = (struct carried){0};
 	mark_all(fd, listing);
-	return TAKE_NOTHING;
+	return false;
 }
 
 static void count_directory(const struct new_object *m)
@@ -223,27 +225,29 @@ static void note_brought(struct retriever *retriever, int fd)
 	object_unref(object);
 }
 
-int take_directory(struct new_object *m)
+bool take_directory(struct new_object *m, int *ret)
 {
 	GMutex *lock = prior_lock(m->retriever->prior, m->as);
-	int fd, ret = TAKE_NOTHING;
+	bool taken = false;
+	int fd;
 
 	if (m->dir_fd != m->parent->fd) /* what takes a dummy's place is made anew */
-		return ret;
+		return false;
+	*ret = MAKE_ASK_BARE;
 	if (new_object_lacks_attributes(m))
-		return STUB_ASK_BARE;
+		return true;
 	fd = open_prior(m->retriever, m->parent, m->entry->name);
 	if (fd < 0)
-		return ret;
+		return false;
 	if (all_same(fd, m->parent->listing)) {
 		g_mutex_lock(lock);
-		ret = move_directory(m, fd);
+		taken = move_directory(m, fd, ret);
 		g_mutex_unlock(lock);
 	}
-	if (!ret) {
+	if (taken && !*ret) {
 		count_directory(m);
 		note_brought(m->retriever, fd);
 	}
 	close(fd);
-	return ret;
+	return taken;
 }

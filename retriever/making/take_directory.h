@@ -23,7 +23,7 @@
 /* Whether that directory is to be listed for it.  Blocks for the disk. */
 bool take_may(const struct retriever *retriever, const struct make_parent *parent,
 	      const struct source_entry *entry);
-/* With parent->listing.  0, STUB_THERE, STUB_ASK_BARE; TAKE_NOTHING: it is to be made. */
-int take_directory(struct new_object *m);
+/* With parent->listing.  As take_prior(). */
+bool take_directory(struct new_object *m, int *ret);
 
 #endif

@@ -237,7 +237,7 @@ static void fail_name(struct fill *fill, const char *name, int status, const cha
 				   : name_not_made(status));
 }
 
-/* 0; STUB_ASK, STUB_ASK_BARE: the old server has to be asked for its extended attributes first. */
+/* 0; MAKE_ASK, MAKE_ASK_BARE: the old server has to be asked for its extended attributes first. */
 static int make(struct fill *fill, const struct make_parent *parent,
 		const struct source_entry *entry, const char *target,
 		const struct source_xattrs *xattrs)
@@ -251,12 +251,12 @@ static int make(struct fill *fill, const struct make_parent *parent,
 		ret = -ELOOP;
 	else
 		ret = make_object(fill->object->retriever, parent, entry, target, xattrs);
-	if (ret == STUB_THERE) {
+	if (ret == MAKE_THERE) {
 		g_atomic_int_inc(&fill->there);
 		reason = there(fill, entry);
 		ret = reason ? -EEXIST : 0;
 	}
-	if (ret >= STUB_ASK)
+	if (ret >= MAKE_ASK)
 		return ret;
 	if (ret == -ENOENT) /* of ours, not of the old server */
 		ret = -EIO;
@@ -646,7 +646,7 @@ static void make_listed(struct page *page, const struct make_parent *parent,
 		g_queue_push_tail(&page->to_list, (gpointer)entry);
 	else if ((ret = make(fill, parent, entry, NULL, NULL))) {
 		q = question_new(page, entry);
-		q->bare = ret == STUB_ASK_BARE;
+		q->bare = ret == MAKE_ASK_BARE;
 		ask_object(q, BACKEND_XATTRS);
 	}
 }

@@ -103,7 +103,7 @@ static void name_make_entered(struct object *object, void *arg)
 			      ? -ELOOP
 			      : make_object(object->retriever, &parent, &n->entry, n->target,
 					    n->xattrs);
-		if (ret == STUB_THERE) {
+		if (ret == MAKE_THERE) {
 			reason = directory_why_other(object, &n->entry);
 			ret = reason ? -EEXIST : 0;
 		}
@@ -114,7 +114,7 @@ static void name_make_entered(struct object *object, void *arg)
 		close(prior_fd);
 	trace_event(TRACE_MADE, &n->req.trace, "name", 0, 0, 1, MIN(ret, 0));
 	fill_leave(object);
-	if (ret >= STUB_ASK) {
+	if (ret >= MAKE_ASK) {
 		name_send(n, BACKEND_XATTRS);
 		return;
 	}

@@ -51,7 +51,7 @@ START_TEST(every_type)
 		making.as = name;
 		entry.attr.mode = types[i] | 0750;
 		ck_assert_int_eq(create_object(&making), 0);
-		ck_assert_int_eq(create_object(&making), STUB_THERE);
+		ck_assert_int_eq(create_object(&making), MAKE_THERE);
 		ck_assert_int_eq(fstatat(parent.fd, name, &st, AT_SYMLINK_NOFOLLOW), 0);
 		ck_assert_uint_eq(st.st_mode & S_IFMT, types[i]);
 	}
@@ -61,7 +61,7 @@ START_TEST(every_type)
 	ck_assert_int_eq(create_object(&making), -EBADMSG);
 	core.retriever->carries = BACKEND_CARRIES_ACL;
 	entry.attr.mode = S_IFREG | 0640;
-	ck_assert_int_eq(create_object(&making), STUB_ASK);
+	ck_assert_int_eq(create_object(&making), MAKE_ASK);
 	ck_assert(!is_there(core.root, "z"));
 	end();
 }

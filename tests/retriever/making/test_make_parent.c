@@ -30,8 +30,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("stub_parent");
-	TCase *tcase = tcase_create("stub_parent");
+	Suite *suite = suite_create("make_parent");
+	TCase *tcase = tcase_create("make_parent");
 
 	tcase_add_test(tcase, paths_of_children);
 	tcase_add_test(tcase, room);

@@ -373,12 +373,12 @@ START_TEST(i13_a_copy_of_before)
 	live = made("live", 0);
 	shell("ln %s/live %s/snapshot", core.root, core.root);
 	ck_assert_int_eq(links_forget(core.retriever), 0); /* the next run */
-	ck_assert_int_eq(make_object(core.retriever, &parent, &entry, NULL, NULL), STUB_THERE);
+	ck_assert_int_eq(make_object(core.retriever, &parent, &entry, NULL, NULL), MAKE_THERE);
 	entry.attr.object = 2;
 	ck_assert_uint_ne(made("snapshot", 0), live);
 	entry.attr.object = 1;
 	entry.name = (char *)"live";
-	ck_assert_int_eq(make_object(core.retriever, &parent, &entry, NULL, NULL), STUB_THERE);
+	ck_assert_int_eq(make_object(core.retriever, &parent, &entry, NULL, NULL), MAKE_THERE);
 	core.retriever->copying = false;
 	end_names();
 }
