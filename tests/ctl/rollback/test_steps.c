@@ -2,6 +2,7 @@
 /* Killed, or asked to end, after each step that changes the old server's tree, or the notes of what
  * is done: the next run brings it to its end, without a conflict and with nothing left over. */
 #include "tests/ctl/rollback/ended.h"
+#include "tests/retriever/core_step.h"
 
 static void change_all(void)
 {
@@ -258,7 +259,7 @@ static void end_at_steps(unsigned apart, void (*before)(void), void (*after)(voi
 
 static void end_at_each_step(void (*before)(void), void (*after)(void))
 {
-	end_at_steps(getenv("QUICKMIGRATE_SHORT") ? 5 : 1, before, after);
+	end_at_steps(CORE_STEP, before, after);
 }
 
 START_TEST(killed_at_each_step)
