@@ -68,7 +68,7 @@ def ended_by(args, number, status):
         same(file.read(), mounts, 'mounts')
 
 
-@case()
+@case(short=True)
 def interrupted(args):
     ended_by(args, signal.SIGINT, 130)
 
@@ -185,7 +185,7 @@ def sets_up_a_volume_of_an_smb_server(args):
             same(file.read(), path * 100, path)
 
 
-@case(short=True)
+@case()
 def refuses_nonsense(args):
     fresh_machine()
     volume(OLD)
