@@ -22,10 +22,10 @@
  *   export  file  namespace  rename  xattrs
  *   handle  connection
  *   takeover
- *   old_handles
- *   old_names
- *   old_objects
- *   replies  old_clients  old_server
+ *   takeover_handles
+ *   takeover_names
+ *   takeover_objects
+ *   replies  takeover_clients  takeover_server
  *   attrs  read  write  compat_names  compat_link
  *   bracket  fill  park
  *   private
@@ -37,7 +37,7 @@
  *   takeover.c's      what exports know of takeover handles; held across lookups of the FSAL below
  *   connection.c's    the list of volumes, their numbers of exports
  *   volume.lock       fills, parked requests, the list of exports; see the members
- *   the locks of libmigrate, and of pool.c, old_handles.c and takeover_clients.c (leaves)
+ *   the locks of libmigrate, and of pool.c, takeover_handles.c and takeover_clients.c (leaves)
  * Only the first is held across calls of the FSAL below, of MDCACHE or of the protocol layer, or
  * across anything that waits.  libmigrate's requests may be made under volume.lock: they never
  * block.

@@ -28,7 +28,7 @@
  *   lookup  read  setters  space  write
  *   attrs  bracket
  *   object
- *   call  seen
+ *   call  stat_cache
  *   volume
  *   host
  */

@@ -26,7 +26,7 @@ enum loss_kind {
 	LOSS_SYMLINK,  /* a symbolic link whose text is too long there */
 	LOSS_LINKS,    /* more names than a file can have there */
 	LOSS_STREAM,   /* an alternate data stream */
-	LOSS_ACL,      /* and as in volume/report.h */
+	LOSS_ACL,      /* and as in lib/report/losses.h */
 	LOSS_XATTR,
 	LOSS_SOURCE,
 	LOSS_OWNER,

@@ -4,7 +4,7 @@
  * given to the one on the old server.
  *
  * What an object does not have here may never have been brought: the source does not tell of it, or
- * it did not fit (volume/left_out.h).  So an attribute goes there only if it is known to have been
+ * it did not fit (left_out.h).  So an attribute goes there only if it is known to have been
  * here; and what stands here in the place of something else is not given.
  */
 #ifndef CTL_ROLLBACK_ATTRS_H

@@ -4,7 +4,7 @@
  * compared with what the old server has before anything is done there, and what is the same is
  * left alone.  Sizes and times do not say that a file is the same, as anybody can set a time back:
  * where they are, the bytes of both sides are read, unless the retriever has noted that the file
- * was not touched since it became whole (volume/fill_notes.h).
+ * was not touched since it became whole (fill_notes.h).
  */
 #ifndef CTL_ROLLBACK_DIFFERENCE_H
 #define CTL_ROLLBACK_DIFFERENCE_H

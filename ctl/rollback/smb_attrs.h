@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * What an object's attributes on the new server (attrs.h) are to an SMB server: what
- * volume/windows.h made of them once, and what Samba has written since.  Nothing here talks to a
+ * smb_descriptor.h made of them once, and what Samba has written since.  Nothing here talks to a
  * server.
  */
 #ifndef CTL_ROLLBACK_SMB_ATTRS_H

@@ -11,7 +11,7 @@
 int smb_give_attrs(struct smb_call *call, const char *path, const struct smb_attrs *smb,
 		   attrs_lost_fn lost, void *arg);
 
-/* Whether it has them: what would be made of it here now (volume/windows.h) is what is here.  0;
+/* Whether it has them: what would be made of it here now (smb_descriptor.h) is what is here.  0;
  * -EAGAIN: it has not; else -errno. */
 int smb_compare_attrs(struct smb_call *call, const char *path, const struct attrs *attrs,
 		      const struct volume_config *config);

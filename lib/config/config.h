@@ -14,7 +14,7 @@
 #define CONFIG_FILE	   "/etc/quickmigrate/quickmigrate.conf"
 #define GUARD_STATE_SUFFIX ".guard"	 /* behind the socket's path: guard/state.h */
 #define GUARD_LOCK_SUFFIX  ".guard-lock" /* beside it, root's alone: guard/state.h, keeper.h */
-/* Its members may ask for status and metrics, and for nothing else (door/peer.h). */
+/* Its members may ask for status and metrics, and for nothing else (peer.h). */
 #define MONITOR_GROUP "quickmigrate-monitor"
 
 /*

@@ -10,9 +10,9 @@
 #include "lib/config/source_config.h"
 
 enum stub_attributes { STUB_EAGER, STUB_LAZY };
-/* What the permission bits of what comes from an SMB server say: volume/windows.h. */
 /* What becomes of an NFSv4 ACL beside a POSIX ACL that grants no more. */
 enum acl_mode { ACL_MODE_POSIX, ACL_MODE_NT, ACL_MODE_KEEP };
+/* What the permission bits of what comes from an SMB server say: smb_descriptor.h. */
 enum smb_modes { SMB_MODES_UNSET, SMB_MODES_OPEN, SMB_MODES_DESCRIPTOR };
 /* Which handles of the old server are still answered: migratectl takeover. */
 enum takeover { TAKEOVER_NONE, TAKEOVER_MOUNTS, TAKEOVER_ALL };

@@ -13,7 +13,7 @@
  * events while somebody reads them, so that the ring is not worn out by them.
  *
  * The id goes along by itself: it is the thread's while a request is begun, while a reply of the
- * old server is worked on, and in jobs that were started meanwhile (volume/jobs.h).
+ * old server is worked on, and in jobs that were started meanwhile (jobs.h).
  */
 #ifndef LIB_SOURCE_TRACE_H
 #define LIB_SOURCE_TRACE_H

@@ -34,7 +34,7 @@
 
 struct stat;
 
-#define XATTR_LISTED "security.migrate.listed" /* of a copy's directory (stat_cache.h) */
+#define XATTR_LISTED "security.migrate.listed" /* of a copy's directory (listing_sum.h) */
 
 /* fd: not O_PATH.  0 or -errno. */
 int copy_mark_set(int fd, const struct source_attr *attr);

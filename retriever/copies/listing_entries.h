@@ -5,7 +5,7 @@
  * entry.  All of them go when the copy is attached.
  *
  * Nothing is believed because a file says it: it begins with the directory's attribute of that
- * listing, which holds the sums of the rest (stat_cache.c).  So it need not be durable, and may be
+ * listing, which holds the sums of the rest (listing_sum.c).  So it need not be durable, and may be
  * torn, old, or of another directory.
  */
 #ifndef RETRIEVER_COPIES_LISTING_ENTRIES_H

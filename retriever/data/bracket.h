@@ -2,7 +2,7 @@
 /*
  * Brackets: a door changes an unfinished object between BEGIN and END (migrate.h).
  *
- * Brackets and fills that write exclude each other (volume/turns.h).  TRUNCATE is alone, so that a
+ * Brackets and fills that write exclude each other (turns.h).  TRUNCATE is alone, so that a
  * size is raised only after the record was clipped.
  *
  * What may crash where.  Between BEGIN and the change: nothing has happened, except that ranges

@@ -5,7 +5,7 @@
  *
  * A hint, in memory: it is taken once, and whoever is told wrongly (data was lost again, something
  * was placed there, two directories have one hash) looks at each file the next time.  That a
- * directory is whole is another question, and not answered from here (ways/finish.c).
+ * directory is whole is another question, and not answered from here (finish.c).
  */
 #ifndef RETRIEVER_MAKING_DATA_HINTS_H
 #define RETRIEVER_MAKING_DATA_HINTS_H

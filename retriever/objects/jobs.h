@@ -11,7 +11,7 @@ enum job_kind {
 	JOB_FLUSH,	 /* may block for the disk */
 	JOB_FIND,	 /* may wait for the old server */
 	JOB_FIND_DEMAND, /* likewise, and a client waits for it (I11) */
-	JOB_OLD,	 /* may wait for the old server and for fills (ways/old_directory.h) */
+	JOB_OLD,	 /* may wait for the old server and for fills (old_directory.h) */
 	JOB_SLOW,	 /* one thread: walks of the whole tree, waits of minutes */
 	JOB_KINDS
 };

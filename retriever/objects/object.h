@@ -26,7 +26,7 @@ typedef void (*object_done_fn)(void *arg, int status);
 
 enum object_kind { OBJECT_OTHER, OBJECT_FILE, OBJECT_DIRECTORY }; /* OTHER: always normal */
 
-/* Its handle went stale on the old server, and it is looked for there (ways/refind.h). */
+/* Its handle went stale on the old server, and it is looked for there (refind.h). */
 struct search {
 	bool under_way[2]; /* in the background; for clients */
 	unsigned found;	   /* times */

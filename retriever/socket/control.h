@@ -37,7 +37,7 @@
  *                        1970: when there is another one; 0: not within 8 days)
  *                        pause-ordered=true|false
  *                      [rest] unknown: why nobody can tell how long it takes, or ""; then
- *                        seconds low high, by the clock (volume/estimate.h)
+ *                        seconds low high, by the clock (estimate.h)
  *                      [namespace] complete=true|false  (every directory is filled: the totals are
  *                        final and a remaining time can be told)
  *                      with `verbose` also, for each open request, the oldest first, up to 200:
@@ -62,7 +62,7 @@
  *   skip HOW PATH      gives up names (skip.h); HOW: names, or all (of directories); more paths, or
  *                      what is meant instead, in further lines: [skip] names directories
  *   throttle BYTES     background bytes per second, 0: no limit; `throttle default`: what is
- *                      configured.  It is kept (volume/orders.h)
+ *                      configured.  It is kept (limits_set.h)
  *   pause, resume      background work; demand goes on.  Likewise
  *   verify             walks the whole new tree: [verify] objects unfinished first-unfinished;
  *                      sets the counters right
@@ -76,7 +76,7 @@
  * [list] next
  *                        (-1: no more)
  *   mend PATH          makes one object, below the root, what it is on the old server
- *                      (proving/mend.h): [mend] text
+ *                      (mend.h): [mend] text
  *   finalize [unwatched]  verify; refuses while anything is unfinished; keeps the report
  *                      elsewhere, removes .migrate/ and what is left of ours: [finalize] losses
  *                      report names-skipped.  unwatched: nothing is moved by programs of this

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A volume with one directory, and the listing of it that is gone through (volume/seen.h). */
+/* A volume with one directory, and the listing of it that is gone through (listing_sum.h). */
 #ifndef TESTS_RETRIEVER_SEEN_DIRECTORY_H
 #define TESTS_RETRIEVER_SEEN_DIRECTORY_H
 

@@ -79,7 +79,7 @@ static void lose_xattr(const char *name, struct source_xattrs *xattrs)
 }
 
 /* Labels and signatures that belong to the host that made them, what xfs tells of the ACLs once
- * more, and what a migration to the old server noted for itself (volume/left_out.h). */
+ * more, and what a migration to the old server noted for itself (left_out.h). */
 static bool is_noise(const char *name)
 {
 	return strcmp(name, "security.selinux") == 0 || strcmp(name, "security.evm") == 0 ||
