@@ -37,7 +37,7 @@ class Volumes:
             file.write(text)
 
     def program(self, name):
-        return f'{self.build}/{"ctl" if name == "migratectl" else name.split("-")[1]}/{name}'
+        return f'{self.build}/{"retriever" if name == "migrate-retriever" else "ctl"}/{name}'
 
     def start(self, *names):
         for name in names:
