@@ -1,25 +1,16 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /* File systems on loop devices, in a mount namespace of the test's own. */
-#include <sched.h>
-#include <sys/mount.h>
 #include <sys/wait.h>
 
 #include "common/record.h"
-#include "tests/common/support.h"
+#include "tests/common/mounts.h"
 
 #define LEN MIGRATE_EPOCH_LEN
 
 static const char *const types[] = {"ext4", "xfs", "btrfs"};
 
-static void setup(void)
-{
-	scratch_make();
-	ck_assert_int_eq(unshare(CLONE_NEWNS), 0);
-	ck_assert_int_eq(mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
-}
-
 /* In the scratch directory; $type is the file system's. */
-static void run(const char *command)
+static void run_typed(const char *command)
 {
 	ck_assert_int_eq(chdir(scratch), 0);
 	ck_assert_msg(system(command) == 0, "%s", command);
@@ -42,23 +33,23 @@ START_TEST(of_a_mount)
 	uint8_t first[LEN], same[LEN], other[LEN];
 
 	setenv("type", types[_i], 1);
-	run("mkdir a b && truncate -s 320M image && mkfs.$type -q image");
-	run("mount -t $type -o loop image a && echo >a/file");
+	run_typed("mkdir a b && truncate -s 320M image && mkfs.$type -q image");
+	run_typed("mount -t $type -o loop image a && echo >a/file");
 	ck_assert(epoch_of("a/file", O_RDWR, first));
 	ck_assert(epoch_of("a/file", O_PATH, same));
 	ck_assert_mem_eq(first, same, LEN);
 	ck_assert(epoch_of("a", O_RDONLY, same));
 	ck_assert_mem_eq(first, same, LEN);
-	run("mount -t $type \"$(findmnt -no SOURCE a)\" b && umount a");
+	run_typed("mount -t $type \"$(findmnt -no SOURCE a)\" b && umount a");
 	ck_assert(epoch_of("b/file", O_RDWR, same));
 	ck_assert_mem_eq(first, same, LEN);
-	run("mount -o remount,ro b");
+	run_typed("mount -o remount,ro b");
 	ck_assert(epoch_of("b/file", O_RDONLY, same));
 	ck_assert_mem_eq(first, same, LEN);
-	run("umount b && mount -t $type -o loop image a");
+	run_typed("umount b && mount -t $type -o loop image a");
 	ck_assert(epoch_of("a/file", O_RDWR, other));
 	ck_assert_mem_ne(first, other, LEN);
-	run("umount a && rm image");
+	run_typed("umount a && rm image");
 	scratch_remove();
 }
 END_TEST
@@ -67,12 +58,12 @@ START_TEST(of_a_subvolume)
 {
 	uint8_t top[LEN], below[LEN];
 
-	run("mkdir a && truncate -s 320M image && mkfs.btrfs -q image && "
-	    "mount -o loop image a && btrfs -q subvolume create a/sub && echo >a/sub/file");
+	run_typed("mkdir a && truncate -s 320M image && mkfs.btrfs -q image && "
+		  "mount -o loop image a && btrfs -q subvolume create a/sub && echo >a/sub/file");
 	ck_assert(epoch_of("a", O_RDONLY, top));
 	ck_assert(epoch_of("a/sub/file", O_RDONLY, below));
 	ck_assert_mem_eq(top, below, LEN);
-	run("umount a && rm image");
+	run_typed("umount a && rm image");
 	scratch_remove();
 }
 END_TEST
@@ -83,7 +74,7 @@ START_TEST(of_tmpfs)
 	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
 	uint8_t id[LEN];
 
-	run("mount -t tmpfs tmpfs .");
+	run_typed("mount -t tmpfs tmpfs .");
 	ck_assert(epoch_of("", O_RDONLY, id));
 	ck_assert_ptr_nonnull(file);
 	ck_assert_ptr_nonnull(fgets(text, sizeof(text), file));
@@ -131,7 +122,7 @@ START_TEST(where_nothing_can_be_told)
 		 "mount -t tmpfs tmpfs /sys/fs && mkdir -p /sys/fs/$type/${device#/dev/}")};
 	uint8_t one[LEN], two[LEN];
 
-	run(commands[_i]);
+	run_typed(commands[_i]);
 	ck_assert(!elsewhere(one));
 	ck_assert(!elsewhere(two));
 	ck_assert_mem_ne(one, two, LEN);
@@ -157,7 +148,7 @@ int main(void)
 {
 	TCase *tcase = tcase_create("mount_epoch");
 
-	tcase_add_checked_fixture(tcase, setup, NULL);
+	tcase_add_checked_fixture(tcase, setup_mounts, NULL);
 	tcase_add_loop_test(tcase, of_a_mount, 0, 3);
 	tcase_add_test(tcase, of_a_subvolume);
 	tcase_add_test(tcase, of_tmpfs);

@@ -1,25 +1,7 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /* File systems on loop devices, in a mount namespace of the test's own. */
-#include <sched.h>
-#include <sys/mount.h>
-
 #include "common/record.h"
-#include "tests/common/support.h"
-
-static void setup(void)
-{
-	scratch_make();
-	ck_assert_int_eq(unshare(CLONE_NEWNS), 0);
-	ck_assert_int_eq(mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
-}
-
-/* In the scratch directory. */
-static void run(const char *command)
-{
-	ck_assert_int_eq(chdir(scratch), 0);
-	ck_assert_msg(system(command) == 0, "%s", command);
-	ck_assert_int_eq(chdir("/"), 0);
-}
+#include "tests/common/mounts.h"
 
 static int open_errors(const char *name)
 {
@@ -83,7 +65,7 @@ int main(void)
 {
 	TCase *tcase = tcase_create("mount_errors");
 
-	tcase_add_checked_fixture(tcase, setup, NULL);
+	tcase_add_checked_fixture(tcase, setup_mounts, NULL);
 	tcase_add_test(tcase, errors_of_ext4);
 	tcase_add_test(tcase, others_have_none);
 	return run_case(tcase);

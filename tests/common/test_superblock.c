@@ -1,25 +1,7 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /* File systems on loop devices, in a mount namespace of the test's own. */
-#include <sched.h>
-#include <sys/mount.h>
-
 #include "common/superblock.h"
-#include "tests/common/support.h"
-
-static void setup(void)
-{
-	scratch_make();
-	ck_assert_int_eq(unshare(CLONE_NEWNS), 0);
-	ck_assert_int_eq(mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
-}
-
-/* In the scratch directory. */
-static void run(const char *command)
-{
-	ck_assert_int_eq(chdir(scratch), 0);
-	ck_assert_msg(system(command) == 0, "%s", command);
-	ck_assert_int_eq(chdir("/"), 0);
-}
+#include "tests/common/mounts.h"
 
 START_TEST(directories)
 {
@@ -42,7 +24,7 @@ int main(void)
 {
 	TCase *tcase = tcase_create("superblock");
 
-	tcase_add_checked_fixture(tcase, setup, NULL);
+	tcase_add_checked_fixture(tcase, setup_mounts, NULL);
 	tcase_add_test(tcase, directories);
 	return run_case(tcase);
 }

@@ -1,21 +1,11 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /* An ext4 on a loop device, in a mount namespace of the test's own. */
 #include <errno.h>
-#include <sched.h>
-#include <sys/mount.h>
 
 #include "common/record.h"
-#include "tests/common/support.h"
+#include "tests/common/mounts.h"
 
 static int dir, errors;
-
-/* In the scratch directory. */
-static void run(const char *command)
-{
-	ck_assert_int_eq(chdir(scratch), 0);
-	ck_assert_msg(system(command) == 0, "%s", command);
-	ck_assert_int_eq(chdir("/"), 0);
-}
 
 static void open_it(void)
 {
@@ -33,9 +23,7 @@ static void close_it(void)
 
 static void setup(void)
 {
-	scratch_make();
-	ck_assert_int_eq(unshare(CLONE_NEWNS), 0);
-	ck_assert_int_eq(mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+	setup_mounts();
 	run("mkdir a && truncate -s 32M image && mkfs.ext4 -q image && mount -o loop image a && "
 	    "touch a/file && sync a/file");
 	open_it();
