@@ -79,9 +79,8 @@ extern const struct command accept_command, aside_command, attach_command, backu
 extern struct ctl ctl_given;
 #define CTL_OPTION_JSON	  CTL_FLAG("json", ctl_given.json, "print JSON")
 #define CTL_OPTION_ACCEPT CTL_FLAG("accept", ctl_given.accept, "what it stops for is right")
-#define CTL_ALL_HELP	  "all such names of PATH...; else: every volume"
 #define CTL_OPTIONS_VOLUMES                                                                        \
-	CTL_FLAG("all", ctl_given.all, CTL_ALL_HELP),                                              \
+	CTL_FLAG("all", ctl_given.all, "every volume"),                                            \
 		CTL_STRING("wave", ctl_given.wave, "Instead of NAME: every volume with wave = W",  \
 			   "W")
 #define CTL_OPTIONS_FILTER                                                                         \

@@ -92,7 +92,7 @@ static enum ctl_exit run_skip(const struct ctl *ctl)
 }
 
 static const GOptionEntry skip_options[] = {
-	CTL_FLAG("all", opt_all, CTL_ALL_HELP),
+	CTL_FLAG("all", opt_all, "all such names of PATH..."),
 	CTL_OPTIONS_FILTER,
 	CTL_FLAG("leave", opt_leave, "also leave behind on the old server what it refuses"),
 	CTL_STRING("because", opt_because, "why, for the report", "TEXT"),
