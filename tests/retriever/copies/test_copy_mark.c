@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "lib/base/mtime.h"
 #include "tests/retriever/core_copy.h"
 
 #include <sys/sysmacros.h>
@@ -172,43 +171,9 @@ START_TEST(times_that_cannot_be_kept)
 	ck_assert_int_eq(compare(false), COPY_SAME);
 	attr.mtime = NS(INT32_MAX - 1, 0);
 	ck_assert_int_eq(compare(false), COPY_OTHER);
-	ck_assert(mtime_is((struct timespec){INT32_MIN, 0}, INT64_MIN));
-	ck_assert(!mtime_is((struct timespec){INT32_MIN, 0}, 0));
 	close(fd);
 	close(dir);
 	core_free(&core);
-}
-END_TEST
-
-START_TEST(times_as_tools_keep_them)
-{
-	static const struct {
-		int64_t here, there;
-		bool same;
-	} cases[] = {
-		{NS(9, 123456789), NS(9, 123456789), true},
-		{NS(9, 123456788), NS(9, 123456789), false},
-		{NS(9, 123456700), NS(9, 123456789), true},
-		{NS(9, 123456800), NS(9, 123456789), false},
-		{NS(9, 123456000), NS(9, 123456789), true},
-		{NS(9, 123457000), NS(9, 123456789), false},
-		{NS(9, 123000000), NS(9, 123456789), true},
-		{NS(9, 124000000), NS(9, 123456789), false},
-		{NS(9, 0), NS(9, 999999999), true},
-		{NS(9, 0), NS(10, 0), false},
-		{NS(10, 0), NS(9, 999999999), false},
-		{NS(0, 0), NS(0, 0), true},
-		{NS(-2, 0), NS(-2, 123456789), true},
-		{NS(-1, 0), NS(-2, 123456789), false},
-		{NS(-2, 123456789), NS(-2, 123456789), true},
-		{NS(9, 500000000), NS(9, 600000000), false},
-		{NS(5000000000, 1), NS(5000000000, 1), true},
-	};
-
-	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++)
-		ck_assert_msg(mtime_is(migrate_timespec(cases[i].here), cases[i].there) ==
-				      cases[i].same,
-			      "case %zu", i);
 }
 END_TEST
 
@@ -279,7 +244,6 @@ int main(void)
 	tcase_add_test(tcase, a_mark_that_says_it_is_unsettled);
 	tcase_add_test(tcase, i9_damaged_marks);
 	tcase_add_test(tcase, times_that_cannot_be_kept);
-	tcase_add_test(tcase, times_as_tools_keep_them);
 	tcase_add_test(tcase, without_marks);
 	tcase_add_test(tcase, stubs);
 	return run_suite(suite);
