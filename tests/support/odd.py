@@ -76,7 +76,9 @@ class Object(Node):
     """Of the tree.  shown: b'', or what is before its handle where it is below a hidden name."""
 
     def __init__(self, tree, path, shown=b''):
-        self.tree, self.path, self.shown, self.st = tree, path, shown, os.lstat(path)
+        self.tree, self.path, self.shown = tree, path, shown
+        self.fd = os.open(path, os.O_PATH | os.O_NOFOLLOW)  # a handle leads to it wherever it is moved
+        self.st = os.fstat(self.fd)
         self.type = TYPES[stat.S_IFMT(self.st.st_mode)]
         self.handle = shown + struct.pack('>Q', self.st.st_ino) + b'old'
         self.random = random.Random(f'{tree.seed} {path}')
@@ -105,10 +107,15 @@ class Object(Node):
         return ((u32(0) if self.tree.lacks() else u32(1) + self.attributes(self.told_size)) +
                 (u32(0) if self.tree.lacks() else u32(1) + opaque(self.handle)))
 
+    def is_gone(self):
+        return not os.fstat(self.fd).st_nlink
+
     def find(self, name):
         if 'spelling' in self.tree.odd:
-            return self.tree.spelled(self, name)
-        return self.children.get(name) or self.hidden.get(name)
+            found = self.tree.spelled(self, name)
+        else:
+            found = self.children.get(name) or self.hidden.get(name)
+        return found if found and not found.is_gone() else None
 
     def entries(self, cookie):
         names, page = self.children, 100
@@ -126,7 +133,7 @@ class Object(Node):
     def read(self, offset, count):
         if 'tiny' in self.tree.odd:
             count = min(count, self.random.randrange(1, 16 << 10))
-        with open(self.path, 'rb') as file:
+        with open(f'/proc/self/fd/{self.fd}', 'rb') as file:
             data = os.pread(file.fileno(), count, offset)
         return len(data), offset + len(data) >= self.size, data
 
@@ -208,6 +215,8 @@ class Odd(Liar):
                 r.choice((0.05, 0.5, 3, self.HURRIED)))
 
     def reply(self, node, procedure, r):
+        if node.is_gone():
+            return u32(nfs3.STALE) + u32(0) * (procedure != nfs3.GETATTR)
         if 'maxima' in self.odd and procedure == nfs3.FSINFO:
             numbers = [self.random.choice((0, 1, 4096, 2**32 - 1)) for _ in range(7)]
             return (u32(0) + node.post() + b''.join(map(u32, numbers)) + u64(1) + u32(0) + u32(0) + u32(0))
