@@ -362,6 +362,18 @@ static gint by_depth(gconstpointer a, gconstpointer b)
 	return tree_directory(x) < tree_directory(y) ? -1 : tree_directory(x) > tree_directory(y);
 }
 
+/* What goes, by where it is there: what it is in may be parked. */
+static unsigned depth_of(const struct node *node)
+{
+	g_autofree char *there = node->todo & TODO_REMOVE ? tree_path(node) : NULL;
+	g_autofree char *path = there ? g_steal_pointer(&there) : tree_shown_path(node);
+	unsigned depth = 0;
+
+	for (const char *p = path; (p = strchr(p, '/')); p++)
+		depth++;
+	return depth;
+}
+
 /* Active nodes of one kind, those nearest to the root first, of one directory together. */
 static GPtrArray *select_nodes(const struct tree *tree, bool (*wanted)(const struct node *node))
 {
@@ -372,10 +384,7 @@ static GPtrArray *select_nodes(const struct tree *tree, bool (*wanted)(const str
 
 		if (!wanted(node))
 			continue;
-		g_autofree char *path = tree_shown_path(node);
-		node->depth = 0;
-		for (const char *p = path; (p = strchr(p, '/')); p++)
-			node->depth++;
+		node->depth = depth_of(node);
 		g_ptr_array_add(selected, node);
 	}
 	g_ptr_array_sort(selected, by_depth);

@@ -132,15 +132,20 @@ static int look_in_stage(struct tree *tree, struct node *node, char kind)
 	return 0;
 }
 
-/* So that it has not taken the place of the former version. */
-static bool is_staged_still(struct tree *tree, const struct node *node)
+static bool is_staged_as(struct tree *tree, const struct node *node, char kind)
 {
-	g_autofree char *name = tree_stage_name(node, STAGE_NEW);
+	g_autofree char *name = tree_stage_name(node, kind);
 	g_autofree char *path = target_path(TARGET_STAGE, name);
 	struct stat st;
 
 	return node->carried.staged && !target_stat(tree->target, path, &st) &&
 	       st.st_ino == node->carried.staged;
+}
+
+/* So that it has not taken the place of the former version. */
+static bool is_staged_still(struct tree *tree, const struct node *node)
+{
+	return is_staged_as(tree, node, STAGE_NEW) || is_staged_as(tree, node, STAGE_BEGUN);
 }
 
 static int look_for(struct tree *tree, struct node *node)

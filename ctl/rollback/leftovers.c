@@ -97,11 +97,17 @@ static bool clean(struct tree *tree, const struct target_name *entry, GError **e
 		return !failed_leftover(ret, error);
 	if (displace_clean(tree, name, &st, error))
 		return !*error;
-	if (*name != STAGE_NEW)
+	if (*name != STAGE_NEW && *name != STAGE_BEGUN)
 		return true;
+	/* by this name it is known also when it is not noted any more */
+	const struct node named = {.handle = handle};
+	g_autofree char *begun = tree_stage_name(&named, STAGE_BEGUN);
+	g_autofree char *to = target_path(TARGET_STAGE, begun);
+	const bool renamed = *name == STAGE_NEW &&
+			     !target_rename_new(tree->target, path, to, S_ISDIR(st.st_mode));
 	if (!forget_leftover(tree, name, &st, error))
 		return false;
-	target_remove(tree->target, path, S_ISDIR(st.st_mode));
+	target_remove(tree->target, renamed ? to : path, S_ISDIR(st.st_mode));
 	return true;
 }
 

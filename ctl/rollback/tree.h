@@ -253,6 +253,7 @@ char *tree_place_path(const struct node *node, const struct place *place);
 /* Its name in TARGET_STAGE: moved there, or new; g_free. */
 #define STAGE_PARKED  'p'
 #define STAGE_NEW     'n'
+#define STAGE_BEGUN   'b' /* one that an earlier run made, and that goes */
 #define STAGE_FORMER  'o' /* what was replaced */
 #define STAGE_DROPPED 'd' /* a name that goes, of what keeps another */
 char *tree_stage_name(const struct node *node, char kind);

@@ -154,6 +154,19 @@ START_TEST(links_removed_with_directories)
 }
 END_TEST
 
+/* It is put aside, where what is in it is less deep than it was. */
+START_TEST(a_file_in_the_place_of_a_directory)
+{
+	trees_make("mkdir -p a/b/c/d/e && find . -exec touch -hd 2001-02-03 {} +");
+	take_away("a/b/c/d/e");
+	take_away("a/b/c/d");
+	make("a/b/c/d", "echo new >a/b/c/d");
+	go_back(0);
+	same_trees();
+	sh("test ! -e " OLD_TREE "/" TARGET_STAGE);
+}
+END_TEST
+
 /* The file keeps its other name. */
 START_TEST(a_directory_in_the_place_of_a_link)
 {
@@ -552,6 +565,7 @@ int main(void)
 	tcase_add_test(tcase, trees_that_go_and_come);
 	tcase_add_test(tcase, a_directory_in_the_place_of_a_link);
 	tcase_add_test(tcase, links_removed_with_directories);
+	tcase_add_test(tcase, a_file_in_the_place_of_a_directory);
 	tcase_add_test(tcase, attributes_changed_there);
 	tcase_add_test(tcase, attributes_of_the_root_changed_there);
 	tcase_add_test(tcase, what_never_came);

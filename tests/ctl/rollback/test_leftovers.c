@@ -238,6 +238,36 @@ START_TEST(killed_between_two_names)
 }
 END_TEST
 
+/* It is noted no more, but was not removed when a run was killed. */
+START_TEST(killed_before_it_goes)
+{
+	struct way way;
+	struct carried_object object = {.touching = true};
+	struct stat st;
+
+	trees_make(FILL);
+	change("a/3", JOURNAL_DATA, "echo more >>a/3");
+	trees_commit();
+	journal_store_close(journal);
+	const struct node node = {.handle = handle_of("a/3")};
+	g_autofree char *begun = tree_stage_name(&node, STAGE_BEGUN);
+	way_open(&way);
+	ck_assert_int_eq(stat(OLD_TREE "/a/3", &st), 0);
+	object.fileid = st.st_ino;
+	ck_assert(carried_put(way.carried, &node.handle, &object, NULL) &&
+		  carried_commit(way.carried, NULL));
+	sh("cp -p " NEW_TREE "/a/3 " STAGE "/%s", begun);
+	way_close(&way);
+	way_open(&way);
+	way_go(&way);
+	show(way.tree->conflicts);
+	ck_assert_uint_eq(way.tree->conflicts->len, 0);
+	way_close(&way);
+	sh("test ! -e " STAGE);
+	same_trees();
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("stage");
@@ -251,6 +281,7 @@ int main(void)
 	tcase_add_test(tcase, dropped);
 	tcase_add_test(tcase, i7_killed_between_two_names);
 	tcase_add_test(tcase, killed_between_two_names);
+	tcase_add_test(tcase, killed_before_it_goes);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -28,7 +28,7 @@ struct object {
 static const int every_run[] = {
 	1,  2,	3,  4,	5,  6,	7,  8,	9,  10, 11, 12, 13, 14, 15, 16, 17,
 	18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34,
-	35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 84,
+	35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 84, 52152,
 };
 #define IN_WINDOWS 18	      /* the first of them once more, in windows of one to three rows */
 static int first_seed, seeds; /* 0: of every run */
