@@ -304,7 +304,7 @@ class Comparer:
         if getattr(m, 'type', None) == DIR:
             if not self.disk.of_source(p.fileid):
                 return False
-            return (self.smb_source and m.nlink == 1 and not self.disk.finalized and
+            return (self.smb_source and m.nlink == 1 and (kept or not self.disk.finalized) and
                     self.exception('directories_to_come') or
                     p.nlink == 1 and (kept or not self.disk.finalized) and
                     self.exception('links_of_directories'))
