@@ -268,8 +268,8 @@ TABLE = {
         lambda: Nfs(base=FILE._replace(type=DIR), set_={'smb_source': True}).look({'nlink': 1}, {'nlink': 4}),
         lambda: Nfs(base=FILE._replace(type=DIR), set_={'smb_source': True}).look({'nlink': 2}, {'nlink': 4}),
         lambda: Nfs(base=FILE._replace(type=DIR)).look({'nlink': 1}, {'nlink': 4}),
-        lambda: Nfs(base=FILE._replace(type=DIR), set_={'smb_source': True}, finalized=True).look(
-            {'nlink': 1}, {'nlink': 4})),
+        lambda: twice({'nlink': 4}, {'nlink': 1}, {'nlink': 4}, {'nlink': 4}, base=FILE._replace(type=DIR),
+                      set_={'smb_source': True}, finalized=True)),
     'links_of_directories': (
         lambda: Nfs(base=FILE._replace(type=DIR)).look({'nlink': 4}, {'nlink': 1}),
         lambda: Nfs(base=FILE._replace(type=DIR)).look({'nlink': 4}, {'nlink': 2}),
