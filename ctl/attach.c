@@ -55,8 +55,7 @@ static enum ctl_exit run_attach(const struct ctl *ctl)
 static const GOptionEntry attach_options[] = {
 	CTL_OPTIONS_VOLUMES,
 	CTL_FLAG("adopt", opt_adopt, "take over what another tool has copied into the root"),
-	CTL_FILE("compare", opt_compare, "size-mtime, or content too; or another node's FILE",
-		 "HOW"),
+	CTL_FILE("compare", opt_compare, "size-mtime, or content too", "HOW"),
 	CTL_FLAG("keep-extra", opt_keep_extra,
 		 "what the old server does not have stays in the tree"),
 	CTL_OPTION_ACCEPT,

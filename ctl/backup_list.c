@@ -219,7 +219,7 @@ static enum ctl_exit run_backup_list(const struct ctl *ctl)
 }
 
 static const GOptionEntry backup_list_options[] = {
-	CTL_STRING("for", opt_tool, "tar, rsync, restic, borg, paths; crm, pcs", "TOOL"),
+	CTL_STRING("for", opt_tool, "tar, rsync, restic, borg or paths", "TOOL"),
 	{NULL},
 };
 

@@ -159,9 +159,8 @@ static enum ctl_exit run_cluster(const struct ctl *ctl)
 }
 
 static const GOptionEntry cluster_options[] = {
-	CTL_FILE("compare", opt_compare, "size-mtime, or content too; or another node's FILE",
-		 "HOW"),
-	CTL_STRING("for", opt_tool, "tar, rsync, restic, borg, paths; crm, pcs", "TOOL"),
+	CTL_FILE("compare", opt_compare, "with another node's FILE", "HOW"),
+	CTL_STRING("for", opt_tool, "crm or pcs", "TOOL"),
 	CTL_STRING("nodes", opt_nodes, "spread the volumes over these nodes", "A,B,C"),
 	CTL_STRING("doors", opt_doors, "what serves the volumes: nfs (default), smb, or nfs,smb",
 		   "DOORS"),

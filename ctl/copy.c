@@ -39,7 +39,8 @@ static enum ctl_exit crawl(const struct ctl *ctl)
 		return CTL_REFUSED;
 	if (!g_spawn_sync(NULL, (char **)argv, NULL, G_SPAWN_CHILD_INHERITS_STDIN, NULL, NULL, NULL,
 			  NULL, &status, &error)) {
-		ctl_complain("copy: %s: %s", ctl->volume, error->message);
+		ctl_complain("copy: %s: %s: install all of Quickmigrate", ctl->volume,
+			     error->message);
 		return CTL_REFUSED;
 	}
 	if (WIFEXITED(status) && WEXITSTATUS(status) == CRAWLER_LEFT)

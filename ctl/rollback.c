@@ -280,7 +280,7 @@ static enum ctl_exit run_rollback(const struct ctl *ctl)
 static const GOptionEntry rollback_options[] = {
 	CTL_OPTION_JSON,
 	CTL_FLAG("settle", opt_settle, "first look for what is being written just now"),
-	CTL_FLAG("list", opt_list, "what was found so far; what is to be done, and why"),
+	CTL_FLAG("list", opt_list, "what is to be done, and why"),
 	CTL_FLAG("follow", opt_follow, "go on until interrupted"),
 	CTL_FLAG("plan", opt_plan, "only say what would be done"),
 	CTL_FILE("to", opt_to, "the old tree, mounted, or smb:// (default: as configured)", "PATH"),

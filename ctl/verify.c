@@ -328,7 +328,7 @@ static const GOptionEntry verify_options[] = {
 	CTL_STRING("sample", opt_sample, "so many of the files, of every directory", "N%"),
 	CTL_STRING("seed", opt_seed, "which files", "S"),
 	CTL_FLAG("stop", opt_stop, "stop the comparison that is under way"),
-	CTL_FLAG("list", opt_list, "what was found so far; what is to be done, and why"),
+	CTL_FLAG("list", opt_list, "what was found so far"),
 	{NULL},
 };
 

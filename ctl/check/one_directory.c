@@ -359,8 +359,8 @@ static int list_once(struct listing *listing)
 static void lose_listing(struct listing *listing, int status)
 {
 	g_autofree char *text = g_strdup_printf(
-		"%s%s: what is in it cannot come: give this machine the rights there, or give it "
-		"up: migratectl skip",
+		"%s%s: what is in it cannot come: give this machine the rights there, or skip "
+		"it: migratectl skip",
 		listing->entries ? "its listing breaks off: " : "", g_strerror(-status));
 
 	losses_add(listing->walk->losses, LOSS_UNLISTED, listing->directory->object.path, text);

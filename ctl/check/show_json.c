@@ -43,8 +43,11 @@ static void add_head(JsonBuilder *builder, const struct survey *survey)
 	member_text(builder, "verdict", survey_verdict_key(survey_verdict(survey)));
 	member_text(builder, "says", text);
 	member_array(builder, "stops");
-	for (guint i = 0; i < stops->len; i++)
-		json_builder_add_string_value(builder, stops->pdata[i]);
+	for (guint i = 0; i < stops->len; i++) {
+		g_autofree char *stop = text_utf8(stops->pdata[i]);
+
+		json_builder_add_string_value(builder, stop);
+	}
 	json_builder_end_array(builder);
 }
 
@@ -70,7 +73,7 @@ static void add_top(JsonBuilder *builder, const char *key, const struct tally_to
 	member_array(builder, key);
 	for (unsigned i = 0; i < top->n; i++) {
 		json_builder_begin_object(builder);
-		member_text(builder, "path", top->places[i].path);
+		member_text(builder, "path", *top->places[i].path ? top->places[i].path : ".");
 		member_number(builder, value, top->places[i].value);
 		if (top->places[i].seconds > 0)
 			member_time(builder, "seconds", top->places[i].seconds);

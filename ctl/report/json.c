@@ -85,6 +85,7 @@ static void add_lists(JsonBuilder *builder, const struct final *final)
 		const struct final_list *list = &final->lists[i];
 
 		member_object(builder, final_kind_key(i));
+		member_text(builder, "what", final_kind_title(i));
 		member_number(builder, "total", list->total);
 		json_builder_set_member_name(builder, "first");
 		json_builder_begin_array(builder);

@@ -66,12 +66,12 @@ static char *scalar_text(const char *key, JsonNode *node)
 		return text_printable(json_node_get_string(node));
 	if (type == G_TYPE_BOOLEAN)
 		return g_strdup(json_node_get_boolean(node) ? "yes" : "no");
-	if (type == G_TYPE_DOUBLE)
-		return g_strdup(g_ascii_formatd(number, sizeof(number), "%.6g",
-						json_node_get_double(node)));
-	if (type != G_TYPE_INT64)
+	if (type != G_TYPE_DOUBLE && type != G_TYPE_INT64)
 		return g_strdup("not known");
-	const gint64 value = json_node_get_int(node);
+	const double real = json_node_get_double(node); /* of an integer, too */
+	if (type == G_TYPE_DOUBLE && (real < 1024 || real >= (double)G_MAXINT64))
+		return g_strdup(g_ascii_formatd(number, sizeof(number), "%.6g", real));
+	const gint64 value = type == G_TYPE_INT64 ? json_node_get_int(node) : (gint64)real;
 	if (value < 1024 || !strstr(key, "bytes"))
 		return g_strdup_printf("%" G_GINT64_FORMAT, value);
 	g_autofree char *size = g_format_size_full((guint64)value, G_FORMAT_SIZE_IEC_UNITS);
@@ -103,10 +103,26 @@ static gint64 largest_of(JsonArray *array, const char *key)
 	return most;
 }
 
-/* Objects as rows; the first says which columns there are. */
+/* The members of all of them, in the order in which they come.  Their strings are the array's. */
+static GList *keys_of(JsonArray *array)
+{
+	GList *all = NULL;
+
+	for (guint i = 0; i < json_array_get_length(array); i++) {
+		g_autoptr(GList) keys =
+			json_object_get_members(json_array_get_object_element(array, i));
+
+		for (GList *key = keys; key; key = key->next)
+			if (!g_list_find_custom(all, key->data, (GCompareFunc)strcmp))
+				all = g_list_append(all, key->data);
+	}
+	return all;
+}
+
+/* Objects as rows. */
 static void add_rows(GString *html, JsonArray *array)
 {
-	g_autoptr(GList) keys = json_object_get_members(json_array_get_object_element(array, 0));
+	g_autoptr(GList) keys = keys_of(array);
 	const guint n = json_array_get_length(array);
 
 	g_string_append(html, "<table>\n<tr>");
@@ -250,13 +266,18 @@ static void add_members(GString *html, JsonObject *object, unsigned level)
 
 char *page_of_json(const char *title, bool good, const char *verdict, const char *json)
 {
-	g_autoptr(JsonNode) root = json_from_string(json, NULL);
+	g_autoptr(JsonNode) root = json_from_string(json, NULL); /* NULL: it is no UTF-8 */
 	g_autofree char *shown = text_printable(verdict);
 	GString *html = g_string_new(head);
 
-	page_add(html, "<title>%s</title></head><body>\n<h1>%s</h1>\n<p class=\"%s\">%s.</p>\n",
+	page_add(html,
+		 "<title>%s</title></head><body>\n<h1>%s</h1>\n<p class=\"%s\">%s.</p>\n"
+		 "<p>Times are in seconds, sizes in bytes.</p>\n",
 		 title, title, good ? "good" : "bad", shown);
-	add_members(html, json_node_get_object(root), 2);
+	if (root)
+		add_members(html, json_node_get_object(root), 2);
+	else
+		g_string_append(html, "<p>This page could not be made: see the text.</p>\n");
 	g_string_append(html, "</body></html>\n");
 	return g_string_free(html, FALSE);
 }

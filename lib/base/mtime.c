@@ -3,6 +3,7 @@
 
 #include "common/record.h"
 
+/* What has 64 bits of ns is within that of all others: ext4 has 34 bits of seconds, or 32. */
 bool mtime_is_nearest(struct timespec here, int64_t there)
 {
 	const int64_t is = migrate_ns(here);

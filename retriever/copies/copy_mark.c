@@ -151,7 +151,6 @@ int copy_mark_get(int fd, uint64_t *fileid, int64_t *ctime)
 	return 1;
 }
 
-/* What has 64 bits of ns is within that of all others: ext4 has 34 bits of seconds, or 32. */
 static bool is_version(const struct migrate_record *rec, const struct source_attr *attr)
 {
 	return rec->fileid == attr->fileid && rec->size == attr->size &&

@@ -123,7 +123,7 @@ const char *name_not_made(int status)
 		return "the file is larger than the new server's file system can hold";
 	case -ELOOP:
 		return "it is one of the directories that it is in: repair that on the old server, "
-		       "then retry; or give it up: migratectl skip";
+		       "then retry; or skip it: migratectl skip";
 	default:
 		return is_lasting(status) ? "the new server's file system cannot hold this name"
 					  : "the name could not be made on the new server";

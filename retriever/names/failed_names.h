@@ -23,17 +23,17 @@
 /* -ENOENT for what was listed; -ENOTUNIQ, source.h */
 #define NAME_MISSING                                                                               \
 	"the old server lists this name and does not find it: rename it there, then retry; or "    \
-	"give it up: migratectl skip"
+	"skip it: migratectl skip"
 #define NAME_OF_ANOTHER                                                                            \
 	"the old server opens another object by this name, most likely one whose name differs "    \
-	"in upper and lower case only: rename one of them there, then retry; or give it up: "      \
+	"in upper and lower case only: rename one of them there, then retry; or skip it: "         \
 	"migratectl skip"
 
 /* -EEXIST */
 #define NAME_TAKEN                                                                                 \
 	"another object has this name here: the new server's file system may not tell names by "   \
 	"upper and lower case, or the old server has put something else in its place: compare "    \
-	"both, rename one, then retry; or give it up: migratectl skip"
+	"both, rename one, then retry; or skip it: migratectl skip"
 
 #define NAME_FOREIGN                                                                               \
 	"a program of this machine has made a directory of this name here, which hides the old "   \

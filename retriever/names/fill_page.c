@@ -636,7 +636,7 @@ static void make_listed(struct page *page, const struct make_parent *parent,
 		if (!strcmp(entry->name, MIGRATE_PRIVATE_DIR)) /* the other is a way back's */
 			failed_names_add(&fill->failed_names, entry->name, -EEXIST,
 					 "this name is reserved at the volume's root: rename it "
-					 "there, then retry; or give it up: migratectl skip");
+					 "there, then retry; or skip it: migratectl skip");
 	} else if (fill->content != FILL_DUMMIES && !is_told(fill, parent, entry))
 		ask_lookup(question_new(page, entry));
 	else if (fill->content != FILL_DUMMIES && S_ISLNK(entry->attr.mode) &&

@@ -26,7 +26,7 @@ START_TEST(of_a_report)
 	ck_assert_ptr_nonnull(strstr(page, "&lt;script&gt;"));
 	ck_assert_ptr_nonnull(strstr(page, "default-src 'none'"));
 	ck_assert_ptr_nonnull(strstr(page, "<h1>Of &lt;v&gt;</h1>\n<p class=\"bad\">"));
-	ck_assert_ptr_nonnull(strstr(page, "<h3>differences: 1024</h3>"));
+	ck_assert_ptr_nonnull(strstr(page, "<h3>What differs from the old server: 1024</h3>"));
 	ck_assert_ptr_nonnull(strstr(page, "These are the first 1000."));
 	ck_assert_ptr_nonnull(strstr(page, "<svg"));
 	final_free(final);
@@ -54,6 +54,11 @@ START_TEST(values)
 	      "<td>0.5</td></tr>\n<tr><th>at</th><td>not known</td>");
 	shows("{\"stops\": [\"a<b\"]}", "<p>a&lt;b</p>");
 	shows("{\"a\": {\"b\": {\"c\": true}}}", "<h3>b</h3>\n<table>\n<tr><th>c</th><td>yes</td>");
+	shows("{\"bytes_per_second\": 2097152.5}", "<td>2097152 (2");
+	shows("{\"l\": {\"total\": 2, \"first\": [{\"objects\": 1, \"text\": \"a\"},"
+	      " {\"path\": \"p\", \"text\": \"b\"}]}}",
+	      "<td></td><td>b</td><td>p</td>");
+	shows("{\"not UTF-8\": \"\xff\"}", "This page could not be made: see the text.");
 	shows("{\"few\": [{\"n\": 4, \"x\": \"p\"}, {\"n\": 1}]}",
 	      "<td class=\"n\">1 <meter max=\"4\" value=\"1\"></meter></td><td></td>");
 }
