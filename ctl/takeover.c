@@ -116,14 +116,12 @@ static void print_switch(const struct volume_config *config, int file, size_t ha
 		"The address is taken from the old server and given to this one: ip address add "
 		"ADDRESS dev DEVICE; arping -U -I DEVICE ADDRESS");
 	puts("\nBack, if it does not work");
-	checklist_item(
-		"The old server's NFS service is started anew, and nfs-ganesha is stopped: no "
-		"connection from before is left");
+	checklist_item("nfs-ganesha is stopped: clients wait, and change nothing more");
+	checklist_item("What clients wrote here is carried back: migratectl rollback %s", name);
+	checklist_item("The old server's NFS service is started anew: no connection from before is "
+		       "left");
 	checklist_item("The address is taken from this machine and given to the old server, and "
-		       "the fence is "
-		       "removed; clients wait until then");
-	checklist_item("What clients wrote here meanwhile is carried back: migratectl rollback %s",
-		       name);
+		       "the fence is removed");
 }
 
 static void print_clients(const struct volume_config *config)

@@ -264,7 +264,7 @@ can be had through the {door} below, and the crawler brings the data.  Until it 
 finalized, let no local program touch {root}: it would find holes where
 data is missing, and directories without their names.
 (To copy a volume before its clients are switched, "migratectl copy" comes before "attach": see
-"Plan a migration" in the administrator's guide, /usr/share/doc/quickmigrate.)
+"Copy first" in the administrator's guide, /usr/share/doc/quickmigrate.)
 
 {export}
 
