@@ -297,7 +297,7 @@ class Migration:
             file.write(out, space_around_delimiters=False)
 
     def program(self, name):
-        for directory in ('retriever', 'ctl', 'crawler', 'journal', 'guard', 'sbin', ''):
+        for directory in ('retriever', 'ctl', 'journal', 'guard', 'sbin', ''):
             path = os.path.join(self.build, directory, name)
             if os.path.isfile(path):
                 return path
