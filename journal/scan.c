@@ -352,17 +352,6 @@ static bool next_entry(struct scan *scan, GError **error)
 	return look_scan(scan, entry->d_name, error);
 }
 
-/* Whether rows are to be compared, after all. */
-static bool is_missed(struct scan *scan)
-{
-	const bool missed = scan->missed && !scan->unread && !scan->walked;
-
-	scan->walked = true;
-	scan->rows_done = !missed;
-	scan->row.len = 0;
-	return missed;
-}
-
 enum scan_result scan_step(struct scan *scan, int64_t microseconds, GError **error)
 {
 	const int64_t end = g_get_monotonic_time() + microseconds;
@@ -379,8 +368,7 @@ enum scan_result scan_step(struct scan *scan, int64_t microseconds, GError **err
 				continue;
 			if (failed)
 				return SCAN_FAILED;
-			if (!is_missed(scan))
-				return SCAN_DONE;
+			return SCAN_DONE;
 		} else if (!next_entry(scan, error)) {
 			return SCAN_FAILED;
 		}
@@ -388,9 +376,20 @@ enum scan_result scan_step(struct scan *scan, int64_t microseconds, GError **err
 	return SCAN_MORE;
 }
 
+/* Whether rows are to be compared, after all. */
+static bool is_missed(struct scan *scan)
+{
+	const bool missed = scan->missed && !scan->unread && !scan->walked;
+
+	scan->walked = true;
+	scan->rows_done = !missed;
+	scan->row.len = 0;
+	return missed;
+}
+
 bool scan_end(struct scan *scan)
 {
-	if (scan->stack->len)
+	if (scan->stack->len || is_missed(scan))
 		return false;
 	for (guint i = 0; !scan->whole_unread && i < scan->returned->len; i++) {
 		const struct migrate_binding *dir =

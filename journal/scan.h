@@ -38,8 +38,9 @@ enum scan_result scan_step(struct scan *scan, int64_t microseconds, GError **err
 void scan_moved(struct scan *scan, const struct migrate_binding *dir, bool whole);
 /* It came back once more: that is the next scan's. */
 void scan_returned(struct scan *scan, const struct migrate_binding *dir);
-/* After SCAN_DONE, in the transaction that says so.  false: directories were moved meanwhile, and
- * scan_step() has to go on. */
+/* After SCAN_DONE, in the transaction that says so, which has all events up to then.  false:
+ * directories were moved meanwhile, or rows are to be compared once more, and scan_step() has to go
+ * on. */
 bool scan_end(struct scan *scan);
 uint64_t scan_looked_at(const struct scan *scan);
 /* How many objects could not be looked at.  *first: the path of one, as long as the scan, or NULL.
