@@ -59,8 +59,13 @@ static struct node *take_along(struct tree *tree, struct node *dir, int fd, cons
 {
 	struct migrate_binding handle;
 	struct journal_row row;
-	int ret = migrate_binding_get(fd, name, &handle);
+	struct stat st;
+	int ret;
 
+	/* mounted there: its handle may be that of another one here */
+	if (!fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) && st.st_dev != dir->st.st_dev)
+		return NULL;
+	ret = migrate_binding_get(fd, name, &handle);
 	if (ret)
 		return ret == -ENOENT ? NULL : take_unseen(tree, dir, name, ret);
 	/* its row was dealt with, or it waits: that needs no node */

@@ -105,6 +105,21 @@ START_TEST(came_along)
 }
 END_TEST
 
+/* What is mounted below it is another tree: without handles, with others, with the same ones. */
+START_TEST(mounted_in_what_came)
+{
+	static const char *const mounts[] = {"-t proc proc", "-t tmpfs tmpfs", "--bind " OLD_TREE};
+
+	tree_mount = _i == 2 ? ON_EXT4 : tree_mount;
+	trees_make(FILL);
+	make("d/in", "mkdir -p d/in/mounted && echo y >d/in/y");
+	sh("cd " NEW_TREE " && rm a/3 && mount %s d/in/mounted", mounts[_i]);
+	note("a", JOURNAL_ENTRIES | JOURNAL_META | JOURNAL_SCANNED | JOURNAL_DIRECTORY);
+	go_back(0);
+	sh("cd " OLD_TREE " && grep -q y d/in/y && test ! -e a/3");
+}
+END_TEST
+
 /* From there the retriever may bring it, and nobody would tell. */
 START_TEST(in_the_private_directory)
 {
@@ -169,6 +184,7 @@ int main(void)
 	tcase_add_test(tcase, each_name_once);
 	tcase_add_test(tcase, elsewhere);
 	tcase_add_test(tcase, came_along);
+	tcase_add_loop_test(tcase, mounted_in_what_came, 0, 3);
 	tcase_add_test(tcase, in_the_private_directory);
 	tcase_add_test(tcase, given_up);
 	suite_add_tcase(suite, tcase);
