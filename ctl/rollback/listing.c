@@ -54,18 +54,21 @@ static struct node *take_unseen(struct tree *tree, struct node *dir, const char 
 	return node;
 }
 
+/* Its handle may be that of another one of ours. */
+static bool is_mounted(const struct node *dir, int fd, const char *name)
+{
+	struct stat st;
+
+	return !fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) && st.st_dev != dir->st.st_dev;
+}
+
 /* What came with a directory that was made, or may have. */
 static struct node *take_along(struct tree *tree, struct node *dir, int fd, const char *name)
 {
 	struct migrate_binding handle;
 	struct journal_row row;
-	struct stat st;
-	int ret;
+	int ret = is_mounted(dir, fd, name) ? -ENOENT : migrate_binding_get(fd, name, &handle);
 
-	/* mounted there: its handle may be that of another one here */
-	if (!fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) && st.st_dev != dir->st.st_dev)
-		return NULL;
-	ret = migrate_binding_get(fd, name, &handle);
 	if (ret)
 		return ret == -ENOENT ? NULL : take_unseen(tree, dir, name, ret);
 	/* its row was dealt with, or it waits: that needs no node */
@@ -155,22 +158,35 @@ struct search {
 static void look_for(void *arg, int fd, const struct dirent *entry)
 {
 	struct search *search = arg;
+	struct tree *tree = search->tree;
 	const gint64 inode = (gint64)entry->d_ino;
 	struct node *node = g_hash_table_lookup(search->nodes, &inode);
 	struct migrate_binding handle;
+	int ret;
 
 	if (node && search->private) {
 		node->left = MAX(node->left, node->at->len ? LEFT_NOT : LEFT_UNSAID);
 	} else if (node) {
-		struct node *dir = tree_node(search->tree, &search->here);
+		struct node *dir = tree_node(tree, &search->here);
 
 		if (tree_was_named(node, dir, entry->d_name) &&
 		    place_find(node->at, dir, entry->d_name) < 0)
 			tree_guess(node, dir, entry->d_name);
 	}
-	if (entry->d_type == DT_DIR && strcmp(entry->d_name, MIGRATE_PRIVATE_DIR) != 0 &&
-	    !migrate_binding_get(fd, entry->d_name, &handle))
+	if (entry->d_type != DT_DIR || !strcmp(entry->d_name, MIGRATE_PRIVATE_DIR) ||
+	    is_mounted(tree->root, fd, entry->d_name))
+		return;
+	ret = migrate_binding_get(fd, entry->d_name, &handle);
+	if (!ret) {
 		g_queue_push_tail(search->dirs, g_memdup2(&handle, sizeof(handle)));
+	} else if (ret != -ENOENT) {
+		g_autofree char *dir = tree_shown_path(tree_node(tree, &search->here));
+
+		search->complete = false;
+		node = take_unseen(tree, tree->root, entry->d_name, ret);
+		node->last_path = target_path(dir, entry->d_name);
+		alone_unread(tree, node, ret);
+	}
 }
 
 static void search_from(struct search *search, const struct migrate_binding *top)

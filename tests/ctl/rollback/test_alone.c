@@ -406,6 +406,21 @@ START_TEST(unseen_in_what_came)
 }
 END_TEST
 
+/* A file that no row names is not another tree's because no walk could look where it is. */
+START_TEST(unseen_by_a_search)
+{
+	trees_make(FILL);
+	change_nameless("a/b/x", "echo newer >a/b/x");
+	unseen[0] = handle_of("a/b");
+	unseen_failure = -ESTALE;
+	unseen_by_name = -EBADMSG;
+	go_back_but("a/b", "cannot be read here");
+	unseen_failure = 0;
+	go_back(0);
+	same_trees();
+}
+END_TEST
+
 /* What is not there any more where it was may be in it. */
 START_TEST(unreadable_here_since_a_gap)
 {
@@ -706,6 +721,7 @@ int main(void)
 	tcase_add_loop_test(tcase, i12_unseen_directory_here, 0, 6); /* the last three likewise */
 	tcase_add_test(tcase, i12_unseen_here_since_a_gap);
 	tcase_add_test(tcase, unseen_in_what_came);
+	tcase_add_test(tcase, unseen_by_a_search);
 	tcase_add_test(tcase, unreadable_here_since_a_gap);
 	tcase_add_loop_test(tcase, unreadable_there, 0, 2); /* the second in windows */
 	tcase_add_test(tcase, unreadable_where_a_name_may_be);

@@ -25,6 +25,19 @@ START_TEST(searched)
 }
 END_TEST
 
+/* What is mounted is not walked: its handle here is that of the root, for ever. */
+START_TEST(searched_beside_a_mount)
+{
+	tree_mount = ON_EXT4;
+	trees_make(FILL);
+	sh("mount --bind " OLD_TREE " " NEW_TREE "/d && echo more >>" NEW_TREE "/a/b/c/y");
+	const struct migrate_binding handle = handle_of("a/b/c/y");
+	journal_store_touch(journal, &handle, JOURNAL_DATA, NULL);
+	go_back(0);
+	sh("grep -q more " OLD_TREE "/a/b/c/y");
+}
+END_TEST
+
 /* One that is known is found again. */
 START_TEST(each_name_once)
 {
@@ -181,6 +194,7 @@ int main(void)
 
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, searched);
+	tcase_add_test(tcase, searched_beside_a_mount);
 	tcase_add_test(tcase, each_name_once);
 	tcase_add_test(tcase, elsewhere);
 	tcase_add_test(tcase, came_along);
