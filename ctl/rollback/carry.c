@@ -130,8 +130,9 @@ static bool note_intents(struct carry *carry)
 		const struct stat *old = &node->old;
 		bool replaced = !S_ISDIR(old->st_mode) && !is_kept(node);
 
-		/* what is given nothing, and moves its ctime, so that later runs do not see it */
-		node->their_rights |= node->there && node->todo &&
+		/* what is given nothing, and moves its ctime, so that later runs do not see it; or
+		 * an earlier run saw it */
+		node->their_rights |= node->there && (node->todo || carried->ctime < 0) &&
 				      !(node->todo & (TODO_DATA | TODO_META | TODO_REMOVE)) &&
 				      difference_of_rights(carry->tree, node);
 		if (node->todo)

@@ -422,6 +422,7 @@ static const struct {
 	const char *name, *his, *ours, *later; /* ours: "": it is moved alone */
 	unsigned flags;
 	const char *stays; /* in b there, or in a if it was not moved */
+	bool settles;	   /* a run that has nothing to do is in between */
 } moves[] = {
 	{"f", "echo his >f", "echo ours >>a/f", "true", JOURNAL_DATA, "grep -qx his f"},
 	{"f", "setfacl -m u:7:r f", "chmod 600 a/f", "true", JOURNAL_META,
@@ -432,6 +433,11 @@ static const struct {
 	 "getfacl -n f | grep -q user:7:"},
 	{"d", "setfacl -m u:7:r d", "", "chmod 700 b/d", JOURNAL_META,
 	 "getfacl -n d | grep -q user:7:"},
+	{"f", "setfacl -m u:7:r f", "", "chmod 600 b/f", JOURNAL_META,
+	 "getfacl -n f | grep -q user:7:", true},
+	{"d", "setfacl -m u:7:r d", "", "chmod 700 b/d", JOURNAL_META,
+	 "getfacl -n d | grep -q user:7:", true},
+	{"f", "echo his >f", "", "echo ours >>b/f", JOURNAL_DATA, "grep -qx his f", true},
 };
 
 static void moved_after(int which, unsigned number)
@@ -447,6 +453,8 @@ static void moved_after(int which, unsigned number)
 	move(a, b);
 	ck_assert_int_eq(go_to_step(number), number ? SIGKILL : 0);
 	shared->first = shared->steps;
+	if (moves[which].settles)
+		go_back(0);
 	change(b, moves[which].flags, moves[which].later);
 	trees_commit();
 	journal_store_close(journal);
