@@ -113,7 +113,7 @@ static void remember_node(const struct carry *carry, struct node *node)
 
 	carried_get(carry->tree->carried, &node->handle, &had);
 	node->was_touching = had.touching;
-	node->was_theirs = node->conflict || node->theirs;
+	node->was_theirs = node->theirs;
 	node->had = g_steal_pointer(&had.given);
 	node->intended = true;
 	carried_clear(&had);
@@ -137,9 +137,10 @@ static bool note_intents(struct carry *carry)
 				      difference_of_rights(carry->tree, node);
 		if (node->todo)
 			take_names(node, true); /* what is made is noted when it is staged */
-		/* what nothing but times is given to in a conflict is one in later runs, too */
+		/* what is somebody else's, and given nothing but times, is his in later runs, too
+		 */
 		if (!node->there ||
-		    !(node->todo & ~(unsigned)(TODO_MAKE | (node->conflict ? TODO_TIMES : 0))))
+		    !(node->todo & ~(unsigned)(TODO_MAKE | (node->theirs ? TODO_TIMES : 0))))
 			continue;
 		remember_node(carry, node);
 		carried->generation = 0;
@@ -148,8 +149,7 @@ static bool note_intents(struct carry *carry)
 		carried->touching =
 			!(node->todo & TODO_REMOVE) && !((node->todo & TODO_DATA) && replaced);
 		/* a kill makes nothing ours that is known to be somebody else's */
-		const bool theirs = (node->conflict || node->theirs) &&
-				    !(node->todo & (TODO_DATA | TODO_REMOVE));
+		const bool theirs = node->theirs && !(node->todo & (TODO_DATA | TODO_REMOVE));
 		carried->size = theirs ? UINT64_MAX : (uint64_t)old->st_size;
 		carried->mtime = migrate_ns(old->st_mtim);
 		carried->staged_mtime = migrate_ns(node->st.st_mtim); /* that it is given */
@@ -205,10 +205,10 @@ static bool take_done(struct carry *carry, struct node *node)
 		take_names(node, false);
 		carried->fileid = st.st_ino;
 		carried->staged = 0;
-		carried->size = node->conflict || node->theirs ? UINT64_MAX : (uint64_t)st.st_size;
+		carried->size = node->theirs ? UINT64_MAX : (uint64_t)st.st_size;
 		carried->mtime = migrate_ns(st.st_mtim);
 		carried->ctime =
-			node->conflict || !has_its_rights(node, &st) ? -1 : migrate_ns(st.st_ctim);
+			node->theirs || !has_its_rights(node, &st) ? -1 : migrate_ns(st.st_ctim);
 	} else if (carried->touching) {
 		carried->size = UINT64_MAX; /* where it is, nobody looked: it cannot be said */
 	}

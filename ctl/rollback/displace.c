@@ -40,6 +40,7 @@ int displace_conflict(struct tree *tree, struct node *node, GError **error)
 	struct carried_object *carried = &node->carried;
 
 	tree_conflict(tree, node, CHANGED);
+	node->theirs = true;
 	carried->generation = 0;
 	carried->staged = 0;
 	carried->touching = false;

@@ -44,7 +44,7 @@ static bool make_room_at(struct tree *tree, struct node *node, const struct plac
 		node->left = LEFT_LATER;
 	} else if (is_lost(place->dir)) {
 		tree_conflict(tree, node, "its directory is not on the old server any more");
-		node->todo &= node->there ? ~0u : 0;
+		node->todo = 0;
 	} else if (at < 0 ||
 		   ((other->todo & TODO_NAMES) && tree_drops(other, other->at->pdata[at]))) {
 		return true;

@@ -195,6 +195,13 @@ static bool holds_more(const struct tree *tree, const struct node *node)
 	return more;
 }
 
+/* What somebody else has done to it stays. */
+static void conflict_with_theirs(struct tree *tree, struct node *node, const char *text)
+{
+	tree_conflict(tree, node, text);
+	node->theirs = true;
+}
+
 static void decide_content(struct tree *tree, struct node *node)
 {
 	unsigned todo = 0;
@@ -213,7 +220,7 @@ static void decide_content(struct tree *tree, struct node *node)
 		return;
 	}
 	if (todo && difference_by_others(tree, node)) {
-		tree_conflict(tree, node, "was changed on the old server since the switch");
+		conflict_with_theirs(tree, node, "was changed on the old server since the switch");
 		return;
 	}
 	node->todo |= todo;
@@ -303,15 +310,16 @@ static void decide(struct tree *tree, struct node *node)
 		forget_hidden(tree, node);
 	node->version = difference_version(node);
 	if (node->there && difference_is_renamed(tree, node)) {
-		tree_conflict(tree, node,
-			      "was given another name on the old server since the switch");
+		conflict_with_theirs(tree, node,
+				     "was given another name on the old server since the switch");
 		return;
 	}
 	if (tree_is_gone(node)) {
 		if (node->there && !S_ISDIR(node->old.st_mode) && difference_by_others(tree, node))
-			tree_conflict(tree, node,
-				      "was removed here, and changed on the old server since the "
-				      "switch");
+			conflict_with_theirs(
+				tree, node,
+				"was removed here, and changed on the old server since the "
+				"switch");
 		else if (node->there && gives_place(tree, node))
 			give_place(tree, node);
 		else if (node->there && node->left != LEFT_UNSAID)
@@ -339,7 +347,8 @@ static void decide(struct tree *tree, struct node *node)
 		return;
 	}
 	if ((node->st.st_mode & S_IFMT) != (node->old.st_mode & S_IFMT)) {
-		tree_conflict(tree, node, "is of another type on the old server since the switch");
+		conflict_with_theirs(tree, node,
+				     "is of another type on the old server since the switch");
 		return;
 	}
 	if (node != tree->root)

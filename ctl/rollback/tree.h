@@ -88,8 +88,8 @@ struct node {
 	bool was_carried; /* and is there since, as far as is known */
 	bool looked;
 	bool strayed;	   /* somebody gave it a name there that it never had here */
-	bool theirs;	   /* not changed here, and somebody else changed its data there */
-	bool their_rights; /* likewise, maybe rights: in later runs it is not as we left it */
+	bool theirs;	   /* somebody else changed it there: so it is in later runs */
+	bool their_rights; /* likewise, maybe rights, and it is not given any from here */
 	enum there there;
 	uint64_t fileid;     /* that its stub says it has there, or 0 */
 	struct stat old;     /* as planned, or as our last step left it */

@@ -335,6 +335,43 @@ START_TEST(name_taken_meanwhile)
 }
 END_TEST
 
+/* Nobody has changed the file: what clients write is carried when its directory is there again, or
+ * it is back in the former one. */
+START_TEST(directory_removed_there)
+{
+	trees_make("mkdir a b && echo old >a/f && find . -exec touch -hd 2001-02-03 {} +");
+	sh("rmdir " OLD_TREE "/b");
+	move("a/f", "b/f");
+	change("b/f", JOURNAL_DATA, "echo x >>b/f");
+	go_back(2); /* and of b itself */
+	change("b/f", JOURNAL_DATA, "echo y >>b/f");
+	go_back(2);
+	if (_i)
+		sh("mkdir -m 755 " OLD_TREE "/b");
+	else
+		move("b/f", "a/f");
+	go_back(!_i); /* b itself, or none */
+	sh("cmp " NEW_TREE "/%s " OLD_TREE "/%s", _i ? "b/f" : "a/f", _i ? "b/f" : "a/f");
+}
+END_TEST
+
+/* Nor that one, in whose way something comes while it is carried. */
+START_TEST(changed_and_name_taken_meanwhile)
+{
+	trees_make(FILL);
+	move("a/2", "d/2");
+	change("d/2", JOURNAL_META, "chmod 600 d/2");
+	move("a/1", "d/1"); /* has two names */
+	change("d/1", JOURNAL_DATA, "echo more >>d/1");
+	meanwhile("echo his >d/2 && echo his >d/1", 2);
+	change("d/2", JOURNAL_META, "chmod 640 d/2");
+	change("d/1", JOURNAL_DATA, "echo more >>d/1");
+	sh("rm " OLD_TREE "/d/[12]");
+	go_back(0);
+	same_trees();
+}
+END_TEST
+
 /* His files get the numbers of what he has removed. */
 START_TEST(number_given_again)
 {
@@ -391,6 +428,22 @@ START_TEST(rights_given_before)
 {
 	move_without_attributes();
 	sh("cd " OLD_TREE " && " RIGHTS_THERE);
+	go_back(0);
+	are_kept();
+}
+END_TEST
+
+/* What a later run has nothing to do with stays so: it has the name that it had. */
+START_TEST(rights_given_before_a_run_with_nothing_to_do)
+{
+	move_without_attributes();
+	sh("cd " OLD_TREE " && " RIGHTS_THERE);
+	go_back(0);
+	static const char *const paths[] = {"d/2", "d/3", "d/4", "d/b"};
+	for (unsigned i = 0; i < G_N_ELEMENTS(paths); i++) {
+		move(paths[i], "d/away");
+		move("d/away", paths[i]);
+	}
 	go_back(0);
 	are_kept();
 }
@@ -575,7 +628,10 @@ int main(void)
 	tcase_add_test(tcase, number_given_again);
 	tcase_add_test(tcase, rights_given_meanwhile);
 	tcase_add_test(tcase, rights_given_before);
+	tcase_add_test(tcase, rights_given_before_a_run_with_nothing_to_do);
 	tcase_add_test(tcase, rights_given_before_a_name_goes);
+	tcase_add_loop_test(tcase, directory_removed_there, 0, 2);
+	tcase_add_test(tcase, changed_and_name_taken_meanwhile);
 	tcase_add_test(tcase, another_store_of_the_same_moment);
 	tcase_add_test(tcase, left_and_changed_there);
 	tcase_add_test(tcase, removed_since_the_plan);
