@@ -152,7 +152,7 @@ static bool note_intents(struct carry *carry)
 		const bool theirs = node->theirs && !(node->todo & (TODO_DATA | TODO_REMOVE));
 		carried->size = theirs ? UINT64_MAX : (uint64_t)old->st_size;
 		carried->mtime = migrate_ns(old->st_mtim);
-		carried->staged_mtime = migrate_ns(node->st.st_mtim); /* that it is given */
+		carried->staged_mtime = 0;
 		carried->version = node->todo & TODO_DATA && !carried->touching ? 0 : node->version;
 		carried->ctime =
 			theirs || node->their_rights ? -1

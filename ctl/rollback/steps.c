@@ -93,6 +93,14 @@ bool steps_fetch(struct carry *carry, struct node *node)
 	return false;
 }
 
+static int64_t given_mtime(const struct attrs *attrs)
+{
+	struct timespec times[2];
+
+	attrs_times(attrs, times);
+	return migrate_ns(times[1]);
+}
+
 /*
  * Data and attributes of one moment.  The retriever knows the file of a stub by its ctime, as long
  * as clients write to that, and by its mtime: -EAGAIN if either would move before the stub is
@@ -120,6 +128,9 @@ static int give(const struct carry *carry, struct making *making, struct target_
 	attrs.base = &base;
 	attrs.gave = &making->given;
 	attrs.written = data && regular;
+	/* clients have written meanwhile: a kill would leave a time that nobody knows */
+	if (!ret && !data && regular && given_mtime(&attrs) != node->carried.staged_mtime)
+		ret = -EAGAIN;
 	attrs.held =
 		attrs.partial && (carry->tree->serving ||
 				  migrate_ns(attrs.st.st_mtim) != migrate_ns(node->old.st_mtim));
@@ -637,9 +648,8 @@ bool steps_remember(struct carry *carry, struct node *node)
 
 	if (!ret && (ret = attrs_read(from, &attrs)) == -EAGAIN)
 		ret = 0; /* it is to come, and is marked by then */
+	struct attrs_base base;
 	if (!ret && node->todo & (TODO_DATA | TODO_META)) {
-		struct attrs_base base;
-
 		tree_base(carry->tree, node, false, &base);
 		attrs.base = &base;
 		attrs.gave = &node->carried.given;
@@ -652,6 +662,10 @@ bool steps_remember(struct carry *carry, struct node *node)
 			attrs_remember(&node->carried.given, &node->old, acls,
 				       node->todo & (TODO_DATA | TODO_META));
 	}
+	tree_base(carry->tree, node, false, &base);
+	attrs.base = &base;
+	if (!ret)
+		node->carried.staged_mtime = given_mtime(&attrs);
 	free_acls(acls);
 	attrs_clear(&attrs);
 	if (from >= 0)

@@ -44,7 +44,7 @@ bool steps_made(struct carry *carry, struct node *node, struct making *making);
 bool steps_stage(struct carry *carry, struct node *node);
 /* What is in TARGET_STAGE comes to its place, further names are linked, others go. */
 bool steps_place(struct carry *carry, struct node *node);
-/* attrs_remember() of what is to be given something in place. */
+/* attrs_remember() of what is to be given something in place, and the mtime that it is given. */
 bool steps_remember(struct carry *carry, struct node *node);
 /* Data, where it is to be written in place, and attributes. */
 bool steps_give(struct carry *carry, struct node *node);

@@ -415,6 +415,74 @@ START_TEST(i12_written_there_after_a_kill)
 }
 END_TEST
 
+/* What stands here for a time that cannot be kept comes back. */
+static void give_time_back(void)
+{
+	struct stat st;
+
+	trees_make("echo 1 >1 && touch -d 2001-02-03T04:05:05.7891234 1");
+	sh("touch -d 2001-02-03T04:05:10 " NEW_TREE "/1");
+	ck_assert_int_eq(stat(NEW_TREE "/1", &st), 0);
+	mark("1", (struct left_out){.what = LEFT_TIME, .mtime = migrate_ns(st.st_mtim)});
+	change("1", JOURNAL_META, "touch -d 2002-02-02 1");
+	ck_assert_int_eq(go_to_step(0), 0);
+	change("1", JOURNAL_META, "touch -d 2001-02-03T04:05:10 1 && chmod 600 1");
+}
+
+static void time_came_back(void)
+{
+	sh("cd " OLD_TREE " && "
+	   "test \"$(stat -c '%%a %%y' 1 | cut -c 1-31)\" = '600 2001-02-03 04:05:05.7891234'");
+}
+
+START_TEST(i12_time_given_back)
+{
+	unsigned steps = 1;
+
+	share_steps();
+	check = time_came_back;
+	for (unsigned i = 0; i <= steps; i++) {
+		pid_t pid;
+
+		start(&pid);
+		if (!pid) {
+			end_at(i, give_time_back, change_nothing);
+			exit(0);
+		}
+		ck_assert_msg(end_of(pid) == 0, "ended after step %u of %u", i, steps);
+		steps = i ? steps : shared->first;
+	}
+}
+END_TEST
+
+/* A client writes when it is noted what the file is to be given, and the run is killed _i steps
+ * later. */
+static unsigned kill_after;
+
+static void write_here(void)
+{
+	wait_for_clocks();
+	sh("echo ours >>" NEW_TREE "/1");
+	intrude = NULL;
+	shared->steps = 0;
+	shared->end_at = kill_after;
+}
+
+START_TEST(i12_written_here_before_a_kill)
+{
+	share_steps();
+	trees_make("echo old >1 && touch -d 2001-02-03 1");
+	change("1", JOURNAL_META, "chmod 600 1");
+	kill_after = (unsigned)_i;
+	intrude = write_here;
+	go_to_step(2);
+	intrude = NULL;
+	note("1", JOURNAL_DATA);
+	go_back(0);
+	same_trees();
+}
+END_TEST
+
 /* ---- somebody has changed there what a killed run moves ----------------------------------------
  */
 
@@ -503,6 +571,8 @@ int main(void)
 	tcase_add_test(tcase, i12_taken_away_what_never_came);
 	tcase_add_test(tcase, i12_renamed_there_after_a_kill);
 	tcase_add_loop_test(tcase, i12_written_there_after_a_kill, 0, 4);
+	tcase_add_test(tcase, i12_time_given_back);
+	tcase_add_loop_test(tcase, i12_written_here_before_a_kill, 1, 5);
 	tcase_add_loop_test(tcase, i12_changed_there_before_a_kill, 0, G_N_ELEMENTS(moves));
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
