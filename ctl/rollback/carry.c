@@ -643,7 +643,8 @@ static bool settle_node(struct carry *carry)
 			return false;
 	}
 	const struct node *root = carry->tree->root;
-	if (!carry->tree->window && root->flags & JOURNAL_META && !is_left(root) && !root->conflict)
+	if (!carry->tree->window && root->flags & JOURNAL_META && !is_left(root) &&
+	    !root->conflict && !root->their_rights)
 		carry->tree->root_given = true;
 	return !*carry->error && is_durable(carry, syncing_end(syncing_begin(carry->tree))) &&
 	       leave_unsynced(carry) && commit(carry);

@@ -194,7 +194,9 @@ bool difference_root_is_as_left(const struct tree *tree)
 {
 	const int64_t ctime = target_root_ctime(tree->target);
 
-	const bool ours = tree->killed && target_was_left(tree->target);
+	/* unless the killed run saw that it was changed */
+	const bool ours =
+		tree->killed && target_was_left(tree->target) && tree->root->carried.ctime >= 0;
 
 	if (tree->root_ctime)
 		return tree->root_ctime == ctime || (tree->root_ctime > 0 && ours);

@@ -146,6 +146,26 @@ static int give(const struct carry *carry, struct making *making, struct target_
 /* ---- TARGET_STAGE -------------------------------------------------------------------------------
  */
 
+static int note_now(struct carry *carry, const struct node *node)
+{
+	struct carried *store = carry->tree->carried;
+
+	return carried_put(store, &node->handle, &node->carried, carry->error) &&
+			       carried_commit(store, carry->error)
+		       ? 0
+		       : -ECANCELED;
+}
+
+/* Its ctime is about to move, and does not tell of them any more after a kill. */
+static int note_their_rights(struct carry *carry, struct node *node)
+{
+	node->their_rights = true;
+	if (!node->intended)
+		return 0;
+	node->carried.ctime = -1;
+	return note_now(carry, node);
+}
+
 /* Before a step moves its ctime: what somebody else has given it is nobody's to take away, and its
  * number may be another's when it is gone.  -ECANCELED: it is not to be moved. */
 static int check_moving(struct carry *carry, struct node *node, const char *path)
@@ -157,10 +177,8 @@ static int check_moving(struct carry *carry, struct node *node, const char *path
 	if ((ret && ret != -ENOENT) || node->moved || (!ret && displace_is_known(node, &st, false)))
 		return ret;
 	const bool other = ret || st.st_ino != node->old.st_ino;
-	if (!changes && !other) {
-		node->their_rights = true;
-		return 0;
-	}
+	if (!changes && !other)
+		return note_their_rights(carry, node);
 	displace_conflict(carry->tree, node, carry->error);
 	node->todo &= ~(unsigned)(TODO_DATA | TODO_META | TODO_REMOVE);
 	return other || changes & TODO_REMOVE ? -ECANCELED : 0;
@@ -180,7 +198,7 @@ static void enter(struct carry *carry, struct node *dir)
 	if (!path || target_stat(carry->tree->target, path, &st) ||
 	    migrate_ns(st.st_ctim) == migrate_ns(dir->old.st_ctim))
 		return;
-	dir->their_rights = true;
+	note_their_rights(carry, dir);
 	if (dir == carry->tree->root)
 		carry->tree->root_ctime = -1;
 }
@@ -691,16 +709,11 @@ static void remember_given(struct carry *carry, struct node *node, const char *p
  * kill. */
 static int begin_step(struct carry *carry, struct node *node, bool data)
 {
-	struct carried *store = carry->tree->carried;
-
 	node->begun = true;
 	if (!data)
 		return 0;
 	node->carried.ctime = node->carried.version = 0;
-	return carried_put(store, &node->handle, &node->carried, carry->error) &&
-			       carried_commit(store, carry->error)
-		       ? 0
-		       : -ECANCELED;
+	return note_now(carry, node);
 }
 
 bool steps_give(struct carry *carry, struct node *node)

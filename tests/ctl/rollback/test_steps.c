@@ -554,6 +554,76 @@ START_TEST(i12_changed_there_before_a_kill)
 }
 END_TEST
 
+/* ---- somebody gives rights there while it is carried -------------------------------------------
+ */
+
+/* The root has got its own, and no name has come into it yet. */
+static void give_rights_to_root(void)
+{
+	wait_for_clocks();
+	sh("setfacl -m u:7:rx " OLD_TREE);
+}
+
+START_TEST(i12_rights_given_to_the_root_meanwhile)
+{
+	struct way way;
+
+	share_steps();
+	trees_make(FILL);
+	change(".", JOURNAL_META | JOURNAL_DIRECTORY, "chmod 711 .");
+	make("new", "echo new >new");
+	trees_commit();
+	journal_store_close(journal);
+	intrude = give_rights_to_root;
+	shared->end_at = 4;
+	way_open(&way);
+	way_go(&way);
+	way_close(&way);
+	intrude = NULL;
+	open_store();
+	change(".", JOURNAL_META | JOURNAL_DIRECTORY, "chmod 751 .");
+	go_back(1);
+	sh("getfacl -np " OLD_TREE " | grep -q user:7:");
+}
+END_TEST
+
+/* It is killed when it has seen that, and moved something. */
+static void give_rights(void)
+{
+	wait_for_clocks();
+	sh("cd " OLD_TREE " && setfacl -m u:7:rx . d f e");
+	intrude = NULL;
+	shared->steps = 0;
+	shared->end_at = kill_after;
+}
+
+START_TEST(i12_rights_given_before_a_kill)
+{
+	struct way way;
+
+	share_steps();
+	trees_make("mkdir d e && echo old >d/1 && echo old >f && find . -exec touch -hd "
+		   "2001-02-03 {} +");
+	move("f", "d/f");
+	move("e", "d/e");
+	kill_after = (unsigned)_i;
+	intrude = give_rights;
+	ck_assert_int_eq(go_to_step(2), SIGKILL);
+	intrude = NULL;
+	change("d", JOURNAL_META, "chmod 700 d");
+	change("d/f", JOURNAL_META, "chmod 600 d/f");
+	change("d/e", JOURNAL_META, "chmod 700 d/e");
+	change(".", JOURNAL_META | JOURNAL_DIRECTORY, "chmod 711 .");
+	trees_commit();
+	journal_store_close(journal);
+	way_open(&way);
+	way_go(&way);
+	way_close(&way);
+	open_store();
+	sh("cd " OLD_TREE " && test $(getfacl -n . d d/f d/e | grep -c user:7:) = 4");
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("steps");
@@ -574,6 +644,8 @@ int main(void)
 	tcase_add_test(tcase, i12_time_given_back);
 	tcase_add_loop_test(tcase, i12_written_here_before_a_kill, 1, 5);
 	tcase_add_loop_test(tcase, i12_changed_there_before_a_kill, 0, G_N_ELEMENTS(moves));
+	tcase_add_test(tcase, i12_rights_given_to_the_root_meanwhile);
+	tcase_add_loop_test(tcase, i12_rights_given_before_a_kill, 9, 13);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }
