@@ -108,6 +108,8 @@ struct retriever *retriever_open(struct volume_config *config, GError **error)
 	g_mutex_init(&retriever->save_lock);
 	g_mutex_init(&retriever->orders_lock);
 	g_mutex_init(&retriever->dummy_lock);
+	retriever->asked = g_hash_table_new_full(object_key_hash, object_key_equal, g_free,
+						 (GDestroyNotify)g_array_unref);
 	retriever->recounts = recounts_new();
 	retriever->places = places_new();
 	retriever->listings = listings_new();
@@ -195,6 +197,7 @@ void retriever_close(struct retriever *retriever)
 	g_mutex_clear(&retriever->save_lock);
 	g_mutex_clear(&retriever->orders_lock);
 	g_mutex_clear(&retriever->dummy_lock);
+	g_hash_table_destroy(retriever->asked);
 	recounts_free(retriever->recounts);
 	places_free(retriever->places);
 	listings_free(retriever->listings);

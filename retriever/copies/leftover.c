@@ -18,12 +18,14 @@
 #include "lib/base/filetree.h"
 #include "lib/report/losses.h"
 #include "retriever/copies/aside.h"
+#include "retriever/copies/listing_entries.h"
 #include "retriever/copies/listing_sum.h"
 #include "retriever/copies/prior.h"
 #include "retriever/objects/errors.h"
 #include "retriever/objects/object.h"
 
-#define FUTURE (24 * 3600) /* seconds: clients set times by their own clocks */
+#define ASKED_MAX 4096	      /* directories, and names of each, that are remembered */
+#define FUTURE	  (24 * 3600) /* seconds: clients set times by their own clocks */
 
 #define CHANGED (MIGRATE_REC_CLIENT | MIGRATE_REC_SHOWN_MTIME | MIGRATE_REC_SHOWN_CTIME)
 
@@ -159,4 +161,46 @@ int leftover_take_back(struct retriever *retriever, int dir_fd, const char *name
 		object_unref(object);
 	}
 	return ret;
+}
+
+/* ---- what was asked for ---------------------------------------------------------------------- */
+
+void leftover_note_asked(struct object *object, const char *name)
+{
+	struct retriever *retriever = object->retriever;
+	const uint64_t hash = listing_sum_hash(name);
+	GArray *names;
+
+	g_mutex_lock(&retriever->dummy_lock);
+	names = g_hash_table_lookup(retriever->asked, &object->key);
+	if (!names && g_hash_table_size(retriever->asked) < ASKED_MAX) {
+		names = listing_entries_array();
+		g_hash_table_insert(retriever->asked, g_memdup2(&object->key, sizeof(object->key)),
+				    names);
+	}
+	if (names && names->len < ASKED_MAX)
+		g_array_append_val(names, hash);
+	g_mutex_unlock(&retriever->dummy_lock);
+}
+
+bool leftover_was_asked(struct object *object, const char *name)
+{
+	struct retriever *retriever = object->retriever;
+	const uint64_t hash = listing_sum_hash(name);
+	const GArray *names;
+	bool asked = false;
+
+	g_mutex_lock(&retriever->dummy_lock);
+	names = g_hash_table_lookup(retriever->asked, &object->key);
+	for (guint i = 0; names && i < names->len && !asked; i++)
+		asked = g_array_index(names, uint64_t, i) == hash;
+	g_mutex_unlock(&retriever->dummy_lock);
+	return asked;
+}
+
+void leftover_forget_asked(struct object *object)
+{
+	g_mutex_lock(&object->retriever->dummy_lock);
+	g_hash_table_remove(object->retriever->asked, &object->key);
+	g_mutex_unlock(&object->retriever->dummy_lock);
 }

@@ -8,6 +8,8 @@
 
 #include "retriever/objects/retriever.h"
 
+struct object;
+
 /*
  * Takes the name out of the directory, whose path is that below the source's root: a stub goes, and
  * what is whole, or a directory, goes aside (aside.h).  What a client has changed stays (I7).
@@ -15,5 +17,14 @@
  * Blocks for the disk.  0 or -errno.
  */
 int leftover_take_back(struct retriever *retriever, int dir_fd, const char *name, const char *path);
+
+/*
+ * Whether a client has asked for the name since this process began, in a directory that has not
+ * been filled since (a name may be forgotten where there are very many).  What is neither listed
+ * nor asked for was put there by a local program, and is not to be taken back.  Any thread.
+ */
+bool leftover_was_asked(struct object *directory, const char *name);
+void leftover_note_asked(struct object *directory, const char *name);
+void leftover_forget_asked(struct object *directory);
 
 #endif

@@ -67,6 +67,7 @@ static int mark_filled(struct object *object, const uint64_t *sum)
 		return ret;
 	}
 	directory_of(object)->filled++;
+	leftover_forget_asked(object);
 	/* now: what fails is listed again */
 	COUNT_ADD(retriever, same, directory_of(object)->same);
 	directory_of(object)->same = 0;
@@ -134,13 +135,23 @@ const char *directory_why_other(const struct object *directory, const struct sou
 	return why;
 }
 
-static int take_back(struct retriever *retriever, const GPtrArray *unlisted, int dir_fd,
-		     const char *path)
+/* Whether a local program may have put it there.  A directory goes aside at worst. */
+static bool is_put_there(struct object *object, const char *name)
+{
+	struct stat st;
+
+	return !leftover_was_asked(object, name) &&
+	       fstatat(object->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(st.st_mode);
+}
+
+static int take_back(struct object *object, const GPtrArray *unlisted, const char *path)
 {
 	int ret = 0;
 
 	for (guint i = 0; i < unlisted->len && !ret; i++)
-		ret = leftover_take_back(retriever, dir_fd, unlisted->pdata[i], path);
+		if (!is_put_there(object, unlisted->pdata[i]))
+			ret = leftover_take_back(object->retriever, object->fd, unlisted->pdata[i],
+						 path);
 	return ret;
 }
 
@@ -167,7 +178,7 @@ static int compare_names(struct object *object, const char *path)
 	} else if (!ret && seen && listed) { /* else nobody knows what is unlisted */
 		ret = listing_sum_sweep(retriever, seen, diff.unlisted, object->fd, path);
 	} else if (!ret && listed) {
-		ret = take_back(retriever, diff.unlisted, object->fd, path);
+		ret = take_back(object, diff.unlisted, path);
 	}
 	name_diff_clear(&diff);
 	listing_sum_free(seen);

@@ -14,6 +14,7 @@
 
 #include "lib/config/snapshot_names.h"
 #include "lib/source/gate.h"
+#include "retriever/copies/leftover.h"
 #include "retriever/copies/prior.h"
 #include "retriever/data/refind.h"
 #include "retriever/making/attributes.h"
@@ -99,6 +100,7 @@ static void name_make_entered(struct object *object, void *arg)
 	if (directory_names_fixed(object)) {
 		ret = fstatat(object->fd, n->name, &st, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
 	} else {
+		leftover_note_asked(object, n->name); /* before it is there */
 		ret = directory_is_in_itself(object, n->path, &n->entry)
 			      ? -ELOOP
 			      : make_object(object->retriever, &parent, &n->entry, n->target,

@@ -96,6 +96,7 @@ struct retriever {
 	gint staging_serial; /* atomic: the last name in .migrate/staging/ */
 	gint sorter_entries; /* atomic: entries that wait (sorter.h) */
 	GMutex dummy_lock;   /* replacing dummies (dummy.h); a leaf but for the file system */
+	GHashTable *asked;   /* leftover.h; dummy_lock */
 	struct migrate_old_index *old_index; /* old_handles.h; NULL: not kept */
 	gint old_handle_lost;		     /* atomic: the log says so */
 	gint old_asked;			     /* atomic: what doors ask of it (control_old.h) */

@@ -183,6 +183,30 @@ START_TEST(i12_what_has_failed_stays)
 }
 END_TEST
 
+/* Nobody has asked for it: a local program has moved it there, while the directory was unfilled. */
+START_TEST(i7_what_was_moved_there_stays)
+{
+	int fd = begin(2), root = openat(fd, "..", O_RDONLY | O_DIRECTORY), elsewhere;
+	struct stat st;
+
+	core_source_file(&core, "e", 101, 3);
+	fill_above(fd);
+	elsewhere = open_below(root, "e", O_RDWR);
+	ck_assert_int_eq(renameat(root, "e", fd, "moved"), 0);
+	close(root);
+	ck_assert_int_eq(linkat(fd, "moved", fd, "linked", 0), 0);
+	ck_assert_int_eq(symlinkat("nowhere", fd, "link"), 0);
+	ck_assert_int_eq(fill(fd), 0);
+	ck_assert_int_eq(fstat(elsewhere, &st), 0);
+	ck_assert_uint_eq(st.st_nlink, 2);
+	ck_assert_int_eq(fstatat(fd, "moved", &st, 0), 0);
+	ck_assert_int_eq(fstatat(fd, "link", &st, AT_SYMLINK_NOFOLLOW), 0);
+	ck_assert_int_eq(core_range(&core, elsewhere, 0, 101), 0);
+	close(elsewhere);
+	end_with(fd);
+}
+END_TEST
+
 /* Of another kind than the listed one, and born here: nobody knows whose it is. */
 START_TEST(i13_another_object)
 {
@@ -213,6 +237,7 @@ int main(void)
 	tcase_add_test(tcase, i13_what_is_of_the_future_goes_aside);
 	tcase_add_test(tcase, i13_what_was_put_off_goes);
 	tcase_add_test(tcase, i12_what_has_failed_stays);
+	tcase_add_test(tcase, i7_what_was_moved_there_stays);
 	tcase_add_test(tcase, i13_another_object);
 	return run_suite(suite);
 }
