@@ -115,6 +115,7 @@ class Seen:
         self.named_again = False        # ... and one more name, before both sides showed that
         self.atime = None               # the last that both showed
         self.whole = False              # true when it became whole (the times then), or always was
+        self.placed = False             # true when something got a name in it; then the times of its mark
         self.came = set()               # its ctimes when one more of its names came
 
 
@@ -183,7 +184,7 @@ class Comparer:
         marked = self.disk.upwards(directory)
         for seen in self.objects.values():
             if seen.last and seen.last[0].type == DIR and seen.last[1].fileid in marked:
-                seen.whole = False
+                seen.whole, seen.placed = False, True
         return marked
 
     def placed_over_smb(self, directory):
@@ -386,17 +387,20 @@ class Comparer:
 
     def became_whole(self, seen, m, p, back):
         now = m.ctime, m.change
-        if seen.whole == now:           # the other of the two
+        if now in (seen.whole, seen.placed):    # the other of the two
             return True
         if self.disk.finalized and m.fileid == self.disk.root and not back:
             return self.exception('root_finalized')
         if back and self.together and self.disk.of_source(p.fileid):
             return self.exception('whole_in_between')
         if not back and self.disk.returned(m.fileid):
-            seen.whole = False          # and becomes whole again
+            seen.whole, seen.placed = False, False      # and becomes whole again
             return self.exception('returned')
         if back or seen.whole or self.disk.state(m.fileid) and not self.disk.returned(m.fileid):
             return False
+        if seen.placed is True:         # MDCACHE may show that it was marked when it is whole again
+            seen.placed = now
+            return self.exception('returned')
         seen.whole = now
         return self.exception('became_whole')
 

@@ -208,10 +208,11 @@ class SmbPair(Pair):
             if os.path.lexists(path) and os.lstat(path).st_ino == fileid:
                 name = os.path.relpath(path, root).decode('latin-1')
                 if not generate_smb.fits(name):
-                    return None
+                    continue
                 got = self.sides[0].do({'op': 'smb_info', 'level': door_smb.ALL,
                                         'at': '' if name == '.' else name})
-                return got['seen'][1][2] if len(got['seen']) > 1 else None
+                if len(got['seen']) > 1:
+                    return got['seen'][1][2]
         return None
 
     @staticmethod

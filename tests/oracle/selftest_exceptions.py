@@ -256,6 +256,8 @@ TABLE = {
         lambda: made(False)),
     'returned': (
         lambda: twice({}, {'ctime': NOW, 'change': 8}, has_record_of_whole=True, state_now=4),
+        # marked, whole, and then once more
+        lambda: place(marked=[PLAIN]).look({'ctime': NOW + 2, 'change': 10}).look({'ctime': NOW + 3, 'change': 11}),
         lambda: twice({}, {'ctime': THEN - 1, 'change': 9}, has_record_of_whole=True, state_now=4),
         lambda: twice({}, {'ctime': NOW, 'change': 9}, state_now=4)),
     'names_to_come': (
