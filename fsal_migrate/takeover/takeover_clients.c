@@ -45,7 +45,7 @@ static int compare(const struct count *a, const struct count *b)
 }
 
 /* lock.  Nothing is added any more when there are too many. */
-static void add_client(struct mg_takeover_clients *clients, const struct count *count)
+static void add_takeover_client(struct mg_takeover_clients *clients, const struct count *count)
 {
 	size_t low = 0, high = clients->n;
 
@@ -112,7 +112,7 @@ static void load_client(struct mg_takeover_clients *clients)
 		return;
 	while (fgets(line, sizeof(line), file))
 		if (parse_client(line, &count))
-			add_client(clients, &count);
+			add_takeover_client(clients, &count);
 	fclose(file);
 	clients->changed = false;
 }
@@ -211,6 +211,6 @@ void mg_takeover_clients_count(struct mg_takeover_clients *clients,
 		       4);
 	}
 	pthread_mutex_lock(&clients->lock);
-	add_client(clients, &count);
+	add_takeover_client(clients, &count);
 	pthread_mutex_unlock(&clients->lock);
 }

@@ -121,7 +121,8 @@ END_TEST
 /* What is mounted below it is another tree: without handles, with others, with the same ones. */
 START_TEST(mounted_in_what_came)
 {
-	static const char *const mounts[] = {"-t proc proc", "-t tmpfs tmpfs", "--bind " OLD_TREE};
+	static const char *const mounts[] = {"-t proc proc", "-t tmpfs tmpfs",
+					     ("--bind " OLD_TREE)};
 
 	tree_mount = _i == 2 ? ON_EXT4 : tree_mount;
 	trees_make(FILL);
