@@ -16,16 +16,14 @@ static gboolean parse_main(int *argc, char ***argv, struct crawl_options *option
 	int workers = 0;
 	const GOptionEntry entries[] = {
 		{"socket", 0, 0, G_OPTION_ARG_FILENAME, &options->socket,
-		 "The retriever's socket (default: /run/quickmigrate/NAME.sock)", "PATH"},
+		 "Default: /run/quickmigrate/NAME.sock", "PATH"},
 		{"metadata-only", 0, 0, G_OPTION_ARG_NONE, &metadata_only,
 		 "Bring names and attributes, no data", NULL},
 		{"workers", 0, 0, G_OPTION_ARG_INT, &workers,
-		 "Directories under way at a time, at most (1 to 64; default: the configuration's)",
-		 "N"},
+		 "Directories at a time (1 to 64; default: as configured)", "N"},
 		{"order", 0, 0, G_OPTION_ARG_STRING, &order,
-		 "namespace-first or depth-first (default: the configuration's)", "ORDER"},
-		{"once", 0, 0, G_OPTION_ARG_NONE, &once,
-		 "Go through the tree once, and do not come back to what is left", NULL},
+		 "namespace-first or depth-first (default: as configured)", "ORDER"},
+		{"once", 0, 0, G_OPTION_ARG_NONE, &once, "Do not come back to what is left", NULL},
 		{"quiet", 'q', 0, G_OPTION_ARG_NONE, &quiet, "Say nothing but errors", NULL},
 		{"version", 0, 0, G_OPTION_ARG_NONE, version, "Print the version", NULL},
 		{NULL},
@@ -34,6 +32,11 @@ static gboolean parse_main(int *argc, char ***argv, struct crawl_options *option
 	g_autoptr(GError) error = NULL;
 
 	g_option_context_set_summary(context, "Moves everything that is left on the volume NAME.");
+	g_option_context_set_description(
+		context,
+		"Example: " PROGRAM " --metadata-only projects\n"
+		"Changes: files and directories of the volume come, and become whole\n"
+		"Exit status: 0 whole or stopped, 1 refused, 2 some is left, 3 other version");
 	g_option_context_add_main_entries(context, entries, NULL);
 	if (!g_option_context_parse(context, argc, argv, &error)) {
 		fprintf(stderr, PROGRAM ": %s; see " PROGRAM " --help\n", error->message);

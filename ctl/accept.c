@@ -9,4 +9,6 @@ static enum ctl_exit run_accept(const struct ctl *ctl)
 }
 
 CTL_COMMAND(accept, "accept", "NAME", 1, 1,
-	    "let any number of a copy's names go, until the retriever restarts");
+	    "let any number of a copy's names go, until the retriever restarts",
+	    .example = "accept projects",
+	    .changes = "nothing at once; more of the copy's names may be set aside");

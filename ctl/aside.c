@@ -65,13 +65,19 @@ static enum ctl_exit run_aside(const struct ctl *ctl)
 {
 	enum ctl_exit result = CTL_OK;
 
-	if (opt_restore == !*ctl->arguments || (opt_discard && opt_restore)) {
-		ctl_complain("usage: " PROGRAM " aside NAME [--discard | --restore PATH...]");
+	if (opt_restore == !*ctl->arguments || (opt_discard && opt_restore) ||
+	    (ctl->dry_run && !opt_discard)) {
+		ctl_complain("usage: " PROGRAM
+			     " aside NAME [--discard [--dry-run] | --restore PATH...]");
 		return CTL_USAGE;
 	}
-	if (!opt_restore && !opt_discard)
+	if (!opt_restore && (!opt_discard || ctl->dry_run))
 		return list_all(ctl);
 	if (opt_discard)
+		result = ctl_confirm(ctl,
+				     "%s: all that is set aside is destroyed (--dry-run lists it)",
+				     ctl->volume);
+	if (opt_discard && !result)
 		result = ctl_ask_once(ctl, "aside discard", NULL);
 	for (char **path = ctl->arguments; *path && !result; path++) {
 		g_autofree char *command = g_strconcat("aside restore ", *path, NULL);
@@ -89,8 +95,13 @@ static const GOptionEntry aside_options[] = {
 	CTL_OPTION_JSON,
 	CTL_FLAG("restore", opt_restore, "bring PATH... back into the tree"),
 	CTL_FLAG("discard", opt_discard, "destroy all of it"),
+	CTL_OPTION_DRY_RUN,
+	CTL_OPTION_YES,
 	{NULL},
 };
 
 CTL_COMMAND(aside, "aside", "NAME [PATH...]", 1, G_MAXINT,
-	    "list what of a copy was set aside; restore or discard it", .options = aside_options);
+	    "list what of a copy was set aside; restore or discard it",
+	    .example = "aside --restore projects plans/old.doc",
+	    .changes = "nothing; --restore moves files, --discard destroys all of them",
+	    .options = aside_options);

@@ -64,4 +64,6 @@ static const GOptionEntry attach_options[] = {
 
 CTL_COMMAND(attach, "attach", "NAME...", 1, G_MAXINT,
 	    "bind the root to the old server; clients can be switched then",
+	    .example = "attach projects",
+	    .changes = "binds the root to its source; --adopt moves what is in the root",
 	    .options = attach_options, .flags = CTL_EACH);

@@ -225,4 +225,5 @@ static const GOptionEntry backup_list_options[] = {
 
 CTL_COMMAND(backup_list, "backup-list", "NAME [DIRECTORY]", 1, 2,
 	    "list what is not here yet, to be left out of a backup",
-	    .options = backup_list_options);
+	    .example = "backup-list --for=restic projects", .changes = "nothing",
+	    .exits = "0 complete, 1 not to be used, 2 wrong usage", .options = backup_list_options);

@@ -282,4 +282,6 @@ static const GOptionEntry changes_options[] = {
 };
 
 CTL_COMMAND(changes, "changes", "NAME", 1, 1, "list what clients changed since the switch",
+	    .example = "changes --settle projects", .changes = "nothing",
+	    .exits = "0 complete, 1 some may be missing, 2 wrong usage",
 	    .options = changes_options);

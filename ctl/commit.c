@@ -59,5 +59,6 @@ static enum ctl_exit run_commit(const struct ctl *ctl)
 }
 
 CTL_COMMAND(commit, "commit", "NAME...", 1, G_MAXINT,
-	    "close the way back: what clients changed is forgotten", .options = ctl_options_volumes,
-	    .flags = CTL_AT_ONCE);
+	    "close the way back: what clients changed is forgotten", .example = "commit projects",
+	    .changes = "ends the journal and removes it; there is no way back then",
+	    .exits = CTL_EXITS_ALONE, .options = ctl_options_volumes, .flags = CTL_AT_ONCE);

@@ -104,4 +104,7 @@ static const GOptionEntry copy_options[] = {
 };
 
 CTL_COMMAND(copy, "copy", "NAME", 1, 1, "copy the old server's tree, or bring the copy up to date",
+	    .example = "copy projects",
+	    .changes = "makes .migrate/copy in the root, or brings it up to date",
+	    .exits = "0 done, 1 some is left or it failed, 2 wrong usage, 3 no retriever",
 	    .options = copy_options);

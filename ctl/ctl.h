@@ -25,6 +25,7 @@ struct ctl {
 	const char *config_file;    /* NULL: the usual one */
 	const char *socket;	    /* NULL: as the configuration says */
 	gboolean json, accept;	    /* of the commands that have them */
+	gboolean yes, dry_run;	    /* likewise: do not ask; only say what would be done */
 	const char *reason, *below; /* of errors, retry, skip; NULL: not given */
 	gboolean all;	    /* or wave, of commands for several volumes: instead of their names */
 	const char *wave;   /* NULL: not given */
@@ -47,10 +48,17 @@ struct command {
 		CTL_UNLISTED = 4, /* a unit runs it, and hardly anybody else */
 		CTL_MONITORS = 8, /* who is in MONITOR_GROUP may do it too, not root alone */
 	} flags;
+	/* For the help, each in a line of at most 80 columns: the command and its arguments; what
+	 * changes by it; the exit statuses, CTL_EXITS where that is NULL. */
+	const char *example, *changes, *exits;
 	int own; /* of several volumes: arguments behind the names; -1: all but the first name */
 	const gboolean *rootless; /* the option with which everybody may */
 	enum ctl_exit (*run)(const struct ctl *ctl);
 };
+#define CTL_EXITS_ALONE                                                                            \
+	"0 done, 1 refused or failed, 2 wrong usage" /* of what asks no retriever                  \
+						      */
+#define CTL_EXITS   CTL_EXITS_ALONE ", 3 no retriever"
 #define CTL_SEVERAL (CTL_EACH | CTL_AT_ONCE)
 /* NAME_command, which run_NAME() does. */
 #define CTL_COMMAND(id, ...) const struct command id##_command = {__VA_ARGS__, .run = run_##id}
@@ -77,8 +85,10 @@ extern const struct command accept_command, aside_command, attach_command, backu
 	}
 /* Those that several commands have; ctl_given is for these alone. */
 extern struct ctl ctl_given;
-#define CTL_OPTION_JSON	  CTL_FLAG("json", ctl_given.json, "print JSON")
-#define CTL_OPTION_ACCEPT CTL_FLAG("accept", ctl_given.accept, "what it stops for is right")
+#define CTL_OPTION_JSON	   CTL_FLAG("json", ctl_given.json, "print JSON")
+#define CTL_OPTION_ACCEPT  CTL_FLAG("accept", ctl_given.accept, "what it stops for is right")
+#define CTL_OPTION_YES	   CTL_FLAG("yes", ctl_given.yes, "do not ask")
+#define CTL_OPTION_DRY_RUN CTL_FLAG("dry-run", ctl_given.dry_run, "only say what would be done")
 #define CTL_OPTIONS_VOLUMES                                                                        \
 	CTL_FLAG("all", ctl_given.all, "every volume"),                                            \
 		CTL_STRING("wave", ctl_given.wave, "Instead of NAME: every volume with wave = W",  \
@@ -92,6 +102,14 @@ extern const GOptionEntry ctl_options_volumes[];
 
 /* One line on stderr, with the program's name before it.  FALSE. */
 gboolean ctl_complain(const char *format, ...) G_GNUC_PRINTF(1, 2);
+
+/*
+ * Before what cannot be undone, by a command that has CTL_OPTION_YES.  The text says which volume,
+ * and what will be gone; it has no full stop.  CTL_OK: go on: --yes was given, or somebody at the
+ * terminal said so.  Else nothing is to be done, and a line on stderr says why; without a terminal
+ * that names --yes.
+ */
+enum ctl_exit ctl_confirm(const struct ctl *ctl, const char *format, ...) G_GNUC_PRINTF(2, 3);
 
 /* ---- asking (link.c) -------------------------------------------------------------- */
 

@@ -186,4 +186,5 @@ static enum ctl_exit run_cutover(const struct ctl *ctl)
 }
 
 CTL_COMMAND(cutover, "cutover", "NAME", 1, 1,
-	    "print the check-list of the switch, and who uses the old server");
+	    "print the check-list of the switch, and who uses the old server",
+	    .example = "cutover projects", .changes = "nothing", .exits = CTL_EXITS_ALONE);

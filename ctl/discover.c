@@ -163,4 +163,6 @@ static const GOptionEntry discover_options[] = {
 };
 
 CTL_COMMAND(discover, "discover", "HOST", 1, 1, "list what an old server exports and shares",
+	    .example = "discover --draft=all filer.example.com", .changes = "nothing",
+	    .exits = "0 done, 1 something was not told, 2 wrong usage",
 	    .options = discover_options);

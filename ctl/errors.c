@@ -213,4 +213,5 @@ static const GOptionEntry errors_options[] = {
 };
 
 CTL_COMMAND(errors, "errors", "NAME...", 1, G_MAXINT, "list what failed, and why",
-	    .options = errors_options, .flags = CTL_AT_ONCE);
+	    .example = "errors --summary --all", .changes = "nothing", .options = errors_options,
+	    .flags = CTL_AT_ONCE);

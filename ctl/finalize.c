@@ -54,5 +54,6 @@ static const GOptionEntry finalize_options[] = {
 };
 
 CTL_COMMAND(finalize, "finalize", "NAME...", 1, G_MAXINT,
-	    "verify, and remove what is left of the migration", .options = finalize_options,
-	    .flags = CTL_AT_ONCE);
+	    "verify, and remove what is left of the migration", .example = "finalize projects",
+	    .changes = "removes .migrate/ from the root, once everything is whole",
+	    .options = finalize_options, .flags = CTL_AT_ONCE);

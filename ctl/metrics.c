@@ -307,4 +307,5 @@ static const GOptionEntry metrics_options[] = {
 };
 
 CTL_COMMAND(metrics, "metrics", "", 0, 0, "print all volumes' status for Prometheus",
+	    .example = "metrics", .changes = "nothing", .exits = CTL_EXITS_ALONE,
 	    .options = metrics_options, .flags = CTL_UNLISTED | CTL_MONITORS);

@@ -120,8 +120,12 @@ static void print_usage(const struct command *command)
 {
 	g_autoptr(GOptionContext) context = command_options(command);
 	g_autofree char *program = g_strdup_printf(PROGRAM " %s", command->name), *text = NULL;
+	g_autofree char *more = g_strdup_printf(
+		"Example: " PROGRAM " %s\nChanges: %s\nExit status: %s", command->example,
+		command->changes, command->exits ? command->exits : CTL_EXITS);
 
 	g_set_prgname(program);
+	g_option_context_set_description(context, more);
 	g_option_context_set_summary(context, command->help);
 	text = g_option_context_get_help(context, TRUE, NULL);
 	fputs(text, stdout);

@@ -16,7 +16,9 @@ static enum ctl_exit run_resume(const struct ctl *ctl)
 }
 
 CTL_COMMAND(pause, "pause", "NAME...", 1, G_MAXINT, "stop background work; clients are served",
+	    .example = "pause projects", .changes = "background work waits, until it is resumed",
 	    .options = ctl_options_volumes, .flags = CTL_AT_ONCE);
 
 CTL_COMMAND(resume, "resume", "NAME...", 1, G_MAXINT, "go on with background work",
+	    .example = "resume projects", .changes = "background work goes on",
 	    .options = ctl_options_volumes, .flags = CTL_AT_ONCE);

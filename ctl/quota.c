@@ -276,4 +276,6 @@ static const GOptionEntry quota_options[] = {
 
 CTL_COMMAND(quota, "quota", "NAME", 1, 1,
 	    "print the old server's quotas as commands; --apply: set them here",
-	    .options = quota_options);
+	    .example = "quota --apply projects",
+	    .changes = "nothing; --apply sets quotas of the new file system",
+	    .exits = CTL_EXITS_ALONE, .options = quota_options);

@@ -280,4 +280,7 @@ static const GOptionEntry report_options[] = {
 
 CTL_COMMAND(report, "report", "NAME", 1, G_MAXINT,
 	    "list what could not be carried over; --final: prove what was",
+	    .example = "report --final --output=/root projects",
+	    .changes = "nothing; --final writes the files of the report",
+	    .exits = "0 done, 1 not complete or failed, 2 wrong usage, 3 no retriever",
 	    .options = report_options, .rootless = &opt_check);

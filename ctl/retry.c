@@ -76,4 +76,6 @@ static const GOptionEntry retry_options[] = {
 
 CTL_COMMAND(retry, "retry", "NAME [PATH...]", 1, G_MAXINT,
 	    "try again what failed; or mend what verify --content has found",
+	    .example = "retry --reason=space projects",
+	    .changes = "forgets failures; with PATH, that object is written anew",
 	    .options = retry_options, .flags = CTL_AT_ONCE, .own = -1);

@@ -288,4 +288,7 @@ static const GOptionEntry rollback_options[] = {
 };
 
 CTL_COMMAND(rollback, "rollback", "NAME", 1, 1, "carry back to the old server what clients changed",
+	    .example = "rollback --plan --list projects",
+	    .changes = "the tree of the old server; nothing with --plan",
+	    .exits = "0 done, 1 refused or failed, 2 wrong usage, 4 some is left",
 	    .options = rollback_options);

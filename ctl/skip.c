@@ -101,4 +101,6 @@ static const GOptionEntry skip_options[] = {
 
 CTL_COMMAND(skip, "skip", "NAME [PATH...]", 1, G_MAXINT,
 	    "leave what can never come on the old server, and write down why",
+	    .example = "skip --all projects /srv/projects/plans",
+	    .changes = "directories are filled without them; --leave removes files here",
 	    .options = skip_options);

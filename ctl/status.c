@@ -484,5 +484,5 @@ static const GOptionEntry status_options[] = {
 };
 
 CTL_COMMAND(status, "status", "[NAME...]", 0, G_MAXINT,
-	    "show how far it is; all volumes without NAME", .options = status_options,
-	    .flags = CTL_AT_ONCE | CTL_MONITORS);
+	    "show how far it is; all volumes without NAME", .example = "status --watch projects",
+	    .changes = "nothing", .options = status_options, .flags = CTL_AT_ONCE | CTL_MONITORS);

@@ -332,4 +332,6 @@ static const GOptionEntry takeover_options[] = {
 
 CTL_COMMAND(takeover, "takeover", "NAME [check|prepare|end]", 1, 2,
 	    "switch without a remount: takeover handles, and who uses them",
-	    .options = takeover_options);
+	    .example = "takeover projects prepare",
+	    .changes = "nothing; prepare makes the file of handles, end removes it",
+	    .exits = CTL_EXITS_ALONE, .options = takeover_options);

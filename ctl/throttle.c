@@ -29,4 +29,5 @@ static enum ctl_exit run_throttle(const struct ctl *ctl)
 
 CTL_COMMAND(throttle, "throttle", "NAME... BYTES", 2, G_MAXINT,
 	    "limit background reads a second: BYTES, 0 (none), or default",
+	    .example = "throttle projects 50M", .changes = "the limit, until throttle NAME default",
 	    .options = ctl_options_volumes, .flags = CTL_AT_ONCE, .own = 1);

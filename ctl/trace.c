@@ -203,4 +203,4 @@ static const GOptionEntry trace_options[] = {
 };
 
 CTL_COMMAND(trace, "trace", "NAME", 1, 1, "show what was done for requests, step by step",
-	    .options = trace_options);
+	    .example = "trace --follow projects", .changes = "nothing", .options = trace_options);

@@ -272,7 +272,7 @@ def go_back(show, migration, old):
 
 def finalize(show, migration):
     gone = len(migration.ctl('aside').splitlines())
-    migration.ctl('aside', '--discard')
+    migration.ctl('aside', '--discard', '--yes')
     show.say(f'{gone} files that were copied, and are gone from the old server: discarded')
     migration.ctl('finalize')
 

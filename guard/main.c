@@ -75,6 +75,11 @@ int main(int argc, char **argv)
 	g_option_context_set_summary(
 		context,
 		"Lets programs of this machine see a volume's files or an error, no holes.");
+	g_option_context_set_description(
+		context,
+		"Example: migrate-guard projects\n"
+		"Changes: nothing on disk; programs of this machine wait, or are refused\n"
+		"Exit status: 0 stopped or not wanted, 1 failed, 2 usage, configuration or kernel");
 	g_option_context_add_main_entries(context, options, NULL);
 	if (!g_option_context_parse(context, &argc, &argv, &error)) {
 		fprintf(stderr, "migrate-guard: %s; see --help\n", error->message);

@@ -84,6 +84,11 @@ int main(int argc, char **argv)
 	g_autoptr(GError) error = NULL;
 
 	g_option_context_set_summary(context, "Notes what clients change on a volume.");
+	g_option_context_set_description(
+		context,
+		"Example: migrate-journal projects\n"
+		"Changes: its store, where it notes what clients change\n"
+		"Exit status: 0 stopped or closed, 1 failed, 2 usage, configuration or kernel");
 	g_option_context_add_main_entries(context, options, NULL);
 	if (!g_option_context_parse(context, &argc, &argv, &error)) {
 		fprintf(stderr, "migrate-journal: %s; see --help\n", error->message);

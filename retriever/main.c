@@ -92,6 +92,11 @@ int main(int argc, char **argv)
 	g_autoptr(GError) error = NULL;
 
 	g_option_context_set_summary(context, "Brings a volume's data from the old server.");
+	g_option_context_set_description(
+		context,
+		"Example: migrate-retriever --config=/root/try.conf projects\n"
+		"Changes: the tree of the volume: it makes objects, and fills them\n"
+		"Exit status: 0 ended by a signal, 1 failed, 2 usage, configuration or password");
 	g_option_context_add_main_entries(context, options, NULL);
 	if (!g_option_context_parse(context, &argc, &argv, &error)) {
 		fprintf(stderr, "migrate-retriever: %s; see --help\n", error->message);

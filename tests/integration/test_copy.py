@@ -114,7 +114,7 @@ def first(args):
     status = served(migration)
     same(int(status['bytes_fetched']) - before, 0, 'bytes fetched after the switch')
     expect(migration.ctl('finalize', may_fail=True) is None, 'what is aside must be decided on')
-    migration.ctl('aside', '--discard')
+    migration.ctl('aside', '--discard', '--yes')
     migration.ctl('finalize')
     expect(not os.path.exists(NEW + '/.migrate'), '.migrate is still there')
 
@@ -314,7 +314,7 @@ def switched(args, migration, step, *attach):
     same(tree.records(NEW), [], 'objects with a record')
     same(tree.records(NEW, 'security.migrate.copied'), [], 'objects with a mark')
     migration.ctl('verify')
-    migration.ctl('aside', '--discard')
+    migration.ctl('aside', '--discard', '--yes')
     migration.ctl('finalize')
 
 

@@ -135,7 +135,7 @@ def finish(migration, old):
     same(tree.records(NEW), [], 'objects with a record')
     same(tree.records(NEW, 'security.migrate.copied'), [], 'objects with a mark')
     migration.ctl('verify')
-    migration.ctl('aside', '--discard')
+    migration.ctl('aside', '--discard', '--yes')
     migration.ctl('finalize')
     compare(whole(session, old), old, 'without .migrate')
 

@@ -253,7 +253,7 @@ def find_planted(args, fs):
     expect('byte 123456' in zeros['data/byte'] and '1 of 300000' in zeros['data/byte'],
            f'the byte: {zeros["data/byte"]}')
     mend(migration, wanted)
-    migration.ctl('aside', '--discard')
+    migration.ctl('aside', '--discard', '--yes')
     migration.ctl('finalize')
     expect(os.path.exists(f'{BASE}/{VOLUME}.report.proof/entries'), 'the entries are not kept')
     check_planted(proof(migration, status=1), wanted)

@@ -439,7 +439,7 @@ class Sequence:
                 self.migration.crawl()
             self.migration.ctl('verify')
             if self.settings.get('begin') or 'hidden' in self.settings.get('odd', ()):
-                self.migration.ctl('aside', '--discard')
+                self.migration.ctl('aside', '--discard', '--yes')
             if self.stage == 'finalized':
                 self.migration.ctl('finalize')
             if self.guard and self.stage == 'finalized':

@@ -4,6 +4,7 @@
 
 import pathlib
 import re
+import shlex
 import subprocess
 import tempfile
 import unittest
@@ -42,6 +43,16 @@ def options_of_page(name):
     for tag in re.findall(r"^\.TP\n(.*)$", section, re.M):
         options |= set(re.findall(r"(?<![\w-])--[a-z][a-z-]*|(?<![\w-])-[a-zA-Z](?![\w-])", tag))
     return options
+
+
+def words(text):
+    return re.findall(r"[a-z]+(?:-[a-z]+)*", text)
+
+
+def statuses_of_page(name):
+    """The words of each exit status."""
+    section = page(name).split(".SH EXIT STATUS")[1].split(".SH")[0]
+    return {number: words(text) for number, text in re.findall(r"^\.TP\n\.B (\d)\n((?:(?!\.TP).*\n)+)", section, re.M)}
 
 
 class Pages(unittest.TestCase):
@@ -104,6 +115,50 @@ class Pages(unittest.TestCase):
                 result = subprocess.run(["man", "--warnings", "-l", path], capture_output=True,
                                         text=True, timeout=300, check=False)
                 self.assertEqual((result.returncode, result.stderr), (0, ""))
+
+
+class Help(unittest.TestCase):
+    """Each command's says by an example how it is given, what it changes, and how it ends."""
+
+    def parts(self, program, *command):
+        text = help_of(program, *command)
+        self.assertLessEqual(max(map(len, text.splitlines())), 80, text)
+        found = re.search(r"\n\nExample: (.+)\nChanges: (.+)\nExit status: (.+)\n\Z", text)
+        self.assertTrue(found, text)
+        example, changes, statuses = found.groups()
+        self.assertNotIn("(null)", changes)
+        argv = shlex.split(example)
+        self.assertEqual(argv[0], program)
+        parsed = run(program, *argv[1:], "--help")
+        self.assertEqual((parsed.returncode, parsed.stderr, parsed.stdout), (0, "", text), example)
+        statuses = dict(re.findall(r"(\d) ([^\d]+?)(?:, |$)", statuses))
+        self.assertEqual(list(statuses), sorted(statuses))
+        return argv, statuses
+
+    def test_programs(self):
+        for program in PROGRAMS:
+            if program != "migratectl":
+                with self.subTest(program=program):
+                    self.assertEqual(set(self.parts(program)[1]), set(statuses_of_page(program + ".8")))
+
+    def test_commands(self):
+        """0, 1 and 2 are all commands', 3 is of those that ask a retriever, 4 of those that are named there."""
+        said = statuses_of_page("migratectl.8")
+        alone = set(words(page("migratectl.8").split("except for\n")[1].split("\n", 1)[0]))
+        common = dict(re.findall(r"(\d) ([^\d,]+)", "0 done, 1 refused or failed, 2 wrong usage, 3 no retriever"))
+        for command in commands(help_of("migratectl")):
+            with self.subTest(command=command):
+                argv, statuses = self.parts("migratectl", command)
+                self.assertIn(command, argv)
+                if command != "discover":  # which would ask somebody
+                    given = run("migratectl", "--config=/nonexistent", *argv[1:])
+                    self.assertNotRegex(given.stderr, "usage:|takes no|--help")
+                self.assertEqual(set(statuses), {number for number in said if number < "3" or
+                                                 (number == "3" and command not in alone) or
+                                                 (number > "3" and command in said[number])})
+                for number, text in statuses.items():
+                    if text != common.get(number) and number != "0" and "usage" not in text:
+                        self.assertIn(command, said[number], text)
 
 
 class Messages(unittest.TestCase):

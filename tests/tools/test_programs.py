@@ -3,9 +3,11 @@
 """A migration of a local tree with the three programs: what they print, and how they end."""
 
 import concurrent.futures
+import contextlib
 import json
 import os
 import pathlib
+import pty
 import re
 import select
 import signal
@@ -164,7 +166,10 @@ class Volume(unittest.TestCase):
         self.assertRegex(self.ctl("status", "v"), r"(?m)^Compared +25 of 25 directories, "
                          "600 objects the same, 0 bytes fetched$")
         self.assertIn("are set aside", self.ctl("finalize", "v", status=1))
-        self.assertIn("v: discarded", self.ctl("aside", "--discard", "v"))
+        self.assertEqual(self.ctl("aside", "--discard", "--dry-run", "v"), self.ctl("aside", "v"))
+        self.assertIn("v: all that is set aside is destroyed (--dry-run lists it); nothing was done: give --yes",
+                      self.ctl("aside", "--discard", "v", status=2))
+        self.assertIn("v: discarded", self.ctl("aside", "--discard", "--yes", "v"))
         self.ctl("finalize", "v")
         self.assertEqual(listing(self.old), listing(self.new))
 
@@ -187,7 +192,7 @@ class Volume(unittest.TestCase):
         self.assertIn("not set aside", self.ctl("aside", "--restore", "v", "d1/other", status=1))
         self.assertIn("v: restored", self.ctl("aside", "--restore", "v", "d1/extra"))
         self.assertNotIn("d1/extra", self.aside())
-        self.ctl("aside", "--discard", "v")
+        self.ctl("aside", "--discard", "--yes", "v")
         self.ctl("finalize", "v")
         self.assertEqual({**listing(self.old), "d1/extra": (b"extra", unittest.mock.ANY)},
                          listing(self.new))
@@ -404,6 +409,27 @@ class Volume(unittest.TestCase):
         self.assertEqual(len(listed), 150)
         below = json.loads(self.ctl("errors", "--json", "--below", str(self.new), "v"))
         self.assertEqual(below, listed)
+
+    def test_question(self):
+        """On a terminal, and only "yes" is one."""
+        self.start()
+        self.ctl("attach", "v")
+        for answer, status in ("n\n", 1), ("\n", 1), ("\x04", 1), ("yes please\n", 1), ("y\n", 0), ("YES\n", 0):
+            with self.subTest(answer=answer):
+                master, terminal = pty.openpty()
+                os.write(master, answer.encode())
+                done = subprocess.run([PROGRAMS["migratectl"], "--config", self.config, "aside", "--discard", "v"],
+                                      stdin=terminal, stderr=terminal, stdout=subprocess.PIPE, timeout=300,
+                                      check=False)
+                os.close(terminal)
+                seen = ""
+                with contextlib.suppress(OSError):  # the terminal is gone
+                    while chunk := os.read(master, 4096):
+                        seen += chunk.decode()
+                os.close(master)
+                self.assertEqual((done.returncode, done.stdout), (status, b"" if status else b"v: discarded\n"), seen)
+                self.assertIn("v: all that is set aside is destroyed (--dry-run lists it). Go on? [y/N]", seen)
+                self.assertEqual("nothing was done" in seen, bool(status))
 
     def test_no_retriever(self):
         # At the same time: each waits for one.

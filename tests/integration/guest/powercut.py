@@ -167,7 +167,7 @@ def check_copy(root, old):
 def finish_beforehand(migration, old, kind):
     beforehand(migration, kind, lambda _, process: process.wait(600))
     migration.ctl('verify')
-    migration.ctl('aside', '--discard')
+    migration.ctl('aside', '--discard', '--yes')
     migration.ctl('finalize')
     return [f'{p}: still has a record' for p in tree.records(migration.root)] + tree.compare(
         old, migration.root, any_mtime=lambda st: True).differences
