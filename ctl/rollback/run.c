@@ -92,8 +92,9 @@ bool rollback_windows(struct tree *tree, struct plan *plan, const bool *stop,
 	return good && (!done || *stop || rows_end(tree, error));
 }
 
-/* The ctime of the old server's root, which TARGET_STAGE moves, as it was left; and whether a run
- * has begun since, and did not end. */
+/* The ctime of the old server's root, which TARGET_STAGE moves: as it was left, and as it was
+ * before that, where a power cut may set it back to; and whether a run has begun since, and did not
+ * end. */
 static char *root_file(const struct volume_config *config)
 {
 	g_autofree char *dir = rollback_directory(config);
@@ -101,10 +102,12 @@ static char *root_file(const struct volume_config *config)
 	return g_build_filename(dir, "root", NULL);
 }
 
-static void put_root(const struct volume_config *config, int64_t id, int64_t ctime, const char *end)
+static void put_root(const struct volume_config *config, int64_t id, int64_t ctime, int64_t before,
+		     const char *end)
 {
 	g_autofree char *path = root_file(config);
-	g_autofree char *text = g_strdup_printf("%" PRId64 " %" PRId64 "%s", id, ctime, end);
+	g_autofree char *text =
+		g_strdup_printf("%" PRId64 " %" PRId64 " %" PRId64 "%s", id, ctime, before, end);
 
 	/* before anything is changed there, whatever loses its power */
 	g_file_set_contents_full(path, text, -1,
@@ -112,50 +115,57 @@ static void put_root(const struct volume_config *config, int64_t id, int64_t cti
 				 NULL);
 }
 
-/* *ctime: 0 where it is not known. */
-static void get_root(const struct volume_config *config, int64_t id, int64_t *ctime, bool *killed)
+/* *ctime: 0 where it is not known; now, where that is one of the two. */
+static void get_root(const struct volume_config *config, int64_t id, int64_t now, int64_t *ctime,
+		     bool *killed)
 {
 	g_autofree char *path = root_file(config), *text = NULL;
-	int64_t of = 0;
+	int64_t of = 0, before = 0;
 
 	if (!g_file_get_contents(path, &text, NULL, NULL) ||
-	    sscanf(text, "%" SCNd64 " %" SCNd64, &of, ctime) != 2 || of != id)
+	    sscanf(text, "%" SCNd64 " %" SCNd64 " %" SCNd64, &of, ctime, &before) < 2 || of != id)
 		*ctime = 0;
+	else if (before == now)
+		*ctime = now;
 	*killed = text && of == id && g_str_has_suffix(text, RUNNING);
 }
 
-/* As it is with TARGET_STAGE in it; -1: somebody else has changed it. */
-static int64_t begun_root(const struct tree *tree)
+/* -1: somebody else has changed it. */
+static int64_t root_now(struct target *target, bool changed)
 {
 	struct stat st;
 
-	return difference_root_is_as_left(tree) && !target_stat(tree->target, "", &st)
-		       ? migrate_ns(st.st_ctim)
-		       : -1;
+	return !changed && !target_stat(target, "", &st) ? migrate_ns(st.st_ctim) : -1;
 }
 
-/* same: it is the old server's tree; or else, as far as its ctime tells. */
-static void note_root(const struct volume_config *config, int64_t id, const struct tree *tree,
-		      bool same)
+/* same: it is the old server's tree; or else, as far as its ctime tells.  What a run that did not
+ * end has changed is durable before the note says where it ended. */
+static void end_target(const struct volume_config *config, int64_t id, const struct tree *tree,
+		       bool same, bool sync)
 {
 	const bool changed = tree->root_ctime < 0 && !tree->root_given;
-	struct stat st;
+	const bool known = same || tree->root_ctime == target_root_ctime(tree->target);
 
-	if ((same || tree->root_ctime == target_root_ctime(tree->target)) &&
-	    !target_stat(tree->target, "", &st))
-		put_root(config, id, changed ? -1 : migrate_ns(st.st_ctim), "\n");
+	if (sync)
+		target_sync(tree->target);
+	const int64_t before = root_now(tree->target, changed);
+	target_end(tree->target);
+	if (known)
+		put_root(config, id, root_now(tree->target, changed), before, "\n");
 }
 
 /* Of one that is killed before it changes anything, the ctime says all. */
 static bool run_tree(struct tree *tree, int64_t id, const struct rollback_options *options,
 		     struct rollback_result *result, GError **error)
 {
-	const int64_t ctime = begun_root(tree);
+	const bool changed = !difference_root_is_as_left(tree);
+	const int64_t ctime = root_now(tree->target, changed);
+	const int64_t before = changed ? -1 : target_root_ctime(tree->target);
 
-	put_root(tree->config, id, ctime, "\n");
+	put_root(tree->config, id, ctime, before, "\n");
 	bool ok = plan_make(tree, &result->plan, error);
 	if (ok && !options->plan)
-		put_root(tree->config, id, ctime, RUNNING);
+		put_root(tree->config, id, ctime, before, RUNNING);
 	ok = ok && rollback_windows(tree, &result->plan, options->stop,
 				    options->plan ? NULL : &result->done, error);
 
@@ -190,7 +200,8 @@ static bool run_old(const struct volume_config *config, const struct rollback_op
 			tree->stop = options->stop;
 			tree->serving = options->serving;
 			tree->unscanned = state->unread;
-			get_root(config, state->id, &tree->root_ctime, &tree->killed);
+			get_root(config, state->id, target_root_ctime(target), &tree->root_ctime,
+				 &tree->killed);
 			tree->planned = options->list ? tree_problems_new() : NULL;
 		}
 		same = tree && check_same_tree(tree, error);
@@ -199,9 +210,11 @@ static bool run_old(const struct volume_config *config, const struct rollback_op
 		      carried_scanned(carried, first, error));
 		if (ok && state->unread)
 			add_unread(result->conflicts, state);
-		target_end(target);
 		if (tree)
-			note_root(config, state->id, tree, same);
+			end_target(config, state->id, tree, same,
+				   !options->plan && (!ok || tree_stops(tree, NULL)));
+		else
+			target_end(target);
 		if (ok && !options->plan && !tree_stops(tree, NULL))
 			ok = leftovers_tell(tree, error);
 	}

@@ -28,8 +28,7 @@ void target_close(struct target *target)
 /* ---- TARGET_STAGE -------------------------------------------------------------------------------
  */
 
-/* What is done in the root for TARGET_STAGE leaves its times alone.  It is durable before the
- * root's ctime is noted: a power cut would set that back, and the root would look changed. */
+/* What is done in the root for TARGET_STAGE leaves its times alone. */
 static int at_root(struct target *target, int (*change)(struct target *target))
 {
 	struct attrs attrs = {0};
@@ -41,7 +40,6 @@ static int at_root(struct target *target, int (*change)(struct target *target))
 	if (ret || (ret = target_file_open(target, "", false, &root)))
 		return ret;
 	ret = target_file_give_times(root, &attrs);
-	target_file_sync(root);
 	target_file_close(root);
 	return ret;
 }

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "ctl/rollback/run.h"
 
+#include <inttypes.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/wait.h>
 
 #include "tests/ctl/rollback/trees.h"
+
+#define NOTED_ROOT "/mnt/test.rollback/root"
 
 /* The linker wraps these. */
 static bool watched, dies_in_plan, dies_in_carry;
@@ -185,6 +189,58 @@ START_TEST(root_after_one_that_was_killed_at_work)
 }
 END_TEST
 
+static int64_t ctime_there(void)
+{
+	struct stat st;
+
+	ck_assert_int_eq(stat(OLD_TREE, &st), 0);
+	return migrate_ns(st.st_ctim);
+}
+
+/* What is noted: where a power cut may leave it. */
+static void noted_root(int64_t *id, int64_t *ctime, int64_t *before)
+{
+	g_autofree char *text = NULL;
+
+	ck_assert(g_file_get_contents(NOTED_ROOT, &text, NULL, NULL));
+	ck_assert_int_eq(sscanf(text, "%" SCNd64 " %" SCNd64 " %" SCNd64, id, ctime, before), 3);
+}
+
+static void put_noted_root(int64_t id, int64_t ctime, int64_t before)
+{
+	g_autofree char *text =
+		g_strdup_printf("%" PRId64 " %" PRId64 " %" PRId64 "\n", id, ctime, before);
+
+	ck_assert(g_file_set_contents(NOTED_ROOT, text, -1, NULL));
+}
+
+/* It lost what was done to TARGET_STAGE last: before the work, or after it. */
+START_TEST(i12_root_after_a_power_cut)
+{
+	int64_t id, ctime, before, was;
+
+	begin_run();
+	noted_root(&id, &ctime, &before);
+	ck_assert_int_eq(ctime, ctime_there());
+	ck_assert_int_le(before, ctime);
+	was = ctime;
+	change("a/3", JOURNAL_DATA, "echo more >>a/3");
+	wait_for_clocks();
+	run(false, 0, &dies_in_plan);
+	noted_root(&id, &ctime, &before);
+	ck_assert_int_eq(ctime, ctime_there());
+	ck_assert_int_eq(before, was);
+	ck_assert_int_lt(was, ctime);
+	put_noted_root(id, ctime + 1, ctime);
+	change(".", JOURNAL_META | JOURNAL_DIRECTORY, "chmod 711 .");
+	run(false, 0, NULL);
+	noted_root(&id, &ctime, &before);
+	put_noted_root(id, ctime + 1, ctime - 1);
+	change_roots("751");
+	run(false, 1, NULL);
+}
+END_TEST
+
 /* Nothing is known of it. */
 START_TEST(root_after_another_tree)
 {
@@ -228,6 +284,7 @@ int main(void)
 	tcase_add_test(tcase, i12_root_after_one_that_could_not_begin);
 	tcase_add_loop_test(tcase, i12_root_after_one_that_was_killed, 0, 2); /* the first a plan */
 	tcase_add_test(tcase, root_after_one_that_was_killed_at_work);
+	tcase_add_test(tcase, i12_root_after_a_power_cut);
 	tcase_add_test(tcase, root_after_another_tree);
 	tcase_add_test(tcase, vanished);
 	suite_add_tcase(suite, tcase);

@@ -274,6 +274,7 @@ def follow(migration, clients, carrying):
 
 
 def finish(migration):
+    migration.crawl()           # what was brought last had its data here, and not yet its times
     carry(migration)
     found = tree.compare(OLD, ROOT, slack=1 << 30)
     return found.differences
