@@ -91,29 +91,29 @@ static enum ctl_exit ask_retriever(struct making *m)
 	return result;
 }
 
-static void add_loss_final_report(struct making *m, const struct report_line *line)
+static void add_loss_final_report(struct making *m, const struct loss_line *line)
 {
-	g_autofree char *what = g_strdup_printf("%s: %s", report_kind_name(line->kind), line->text);
+	g_autofree char *what = g_strdup_printf("%s: %s", loss_kind_name(line->kind), line->text);
 
-	if (line->kind == REPORT_NAME)
+	if (line->kind == LOSS_NAME)
 		final_add(m->final, FINAL_GIVEN_UP, line->path, line->text);
 	else
 		final_add(m->final, FINAL_LOST,
-			  line->kind == REPORT_VOLUME ? "all objects" : line->path, what);
+			  line->kind == LOSS_VOLUME ? "all objects" : line->path, what);
 }
 
 static void read_losses(struct making *m)
 {
-	g_autofree char *path = place(m, REPORT_FILE, g_strdup(m->config->report));
+	g_autofree char *path = place(m, LOSSES_FILE, g_strdup(m->config->report));
 	FILE *file = fopen(path, "re");
-	struct report_line line;
+	struct loss_line line;
 	char *text = NULL;
 	size_t room = 0;
 
 	while (file && getline(&text, &room, file) > 0) {
-		if (report_parse(text, &line)) {
+		if (loss_parse(text, &line)) {
 			add_loss_final_report(m, &line);
-			report_line_clear(&line);
+			loss_line_clear(&line);
 		}
 	}
 	free(text);

@@ -24,7 +24,7 @@ static const char *opt_output, *opt_key, *opt_signers, *opt_tree;
 struct tally {
 	uint64_t acls, xattrs; /* objects that got them */
 	bool known;	       /* both */
-	uint64_t lost[REPORT_KINDS];
+	uint64_t lost[LOSS_KINDS];
 };
 
 /* A line of the kept file's head. */
@@ -39,18 +39,18 @@ static void count_carried(struct tally *tally, const char *line)
 
 /* Calls fn for each line of losses; those that make no sense, as after a crash, are left out. */
 static void each_line(FILE *file, struct tally *tally,
-		      void (*fn)(struct tally *tally, const struct report_line *line))
+		      void (*fn)(struct tally *tally, const struct loss_line *line))
 {
 	char *text = NULL;
 	size_t room = 0;
 
 	rewind(file);
 	while (getline(&text, &room, file) > 0) {
-		struct report_line line;
+		struct loss_line line;
 
-		if (report_parse(text, &line)) {
+		if (loss_parse(text, &line)) {
 			fn(tally, &line);
-			report_line_clear(&line);
+			loss_line_clear(&line);
 		} else {
 			count_carried(tally, text);
 		}
@@ -58,25 +58,25 @@ static void each_line(FILE *file, struct tally *tally,
 	free(text);
 }
 
-static void add_up(struct tally *tally, const struct report_line *line)
+static void add_up(struct tally *tally, const struct loss_line *line)
 {
 	tally->lost[line->kind]++;
 }
 
-static void print_volume(struct tally *tally, const struct report_line *line)
+static void print_volume(struct tally *tally, const struct loss_line *line)
 {
 	g_autofree char *text = text_printable(line->text);
 
-	if (line->kind == REPORT_VOLUME)
+	if (line->kind == LOSS_VOLUME)
 		printf("no object has its %s\n", text);
 }
 
-static void print_object(struct tally *tally, const struct report_line *line)
+static void print_object(struct tally *tally, const struct loss_line *line)
 {
 	g_autofree char *path = text_printable(line->path), *text = text_printable(line->text);
 
-	if (line->kind != REPORT_VOLUME)
-		printf("%s: %s: %s\n", path, report_kind_name(line->kind), text);
+	if (line->kind != LOSS_VOLUME)
+		printf("%s: %s: %s\n", path, loss_kind_name(line->kind), text);
 }
 
 static void print_text(const struct ctl *ctl, FILE *file, struct tally *tally)
@@ -87,26 +87,25 @@ static void print_text(const struct ctl *ctl, FILE *file, struct tally *tally)
 		printf("%s: carried over: the ACLs of %" G_GUINT64_FORMAT
 		       " objects, extended attributes of %" G_GUINT64_FORMAT "\n",
 		       ctl->volume, tally->acls, tally->xattrs);
-	for (unsigned kind = 0; kind < REPORT_VOLUME; kind++)
+	for (unsigned kind = 0; kind < LOSS_VOLUME; kind++)
 		sum += tally->lost[kind];
 	printf("%s: not carried over: %" G_GUINT64_FORMAT, ctl->volume, sum);
-	for (unsigned kind = 0; kind < REPORT_VOLUME; kind++)
+	for (unsigned kind = 0; kind < LOSS_VOLUME; kind++)
 		if (tally->lost[kind])
-			printf(", %s %" G_GUINT64_FORMAT, report_kind_name(kind),
-			       tally->lost[kind]);
+			printf(", %s %" G_GUINT64_FORMAT, loss_kind_name(kind), tally->lost[kind]);
 	putchar('\n');
 	each_line(file, tally, print_volume);
 	each_line(file, tally, print_object);
 }
 
-static JsonNode *line_node(const struct report_line *line)
+static JsonNode *line_node(const struct loss_line *line)
 {
 	g_autoptr(JsonBuilder) builder = json_builder_new();
 	g_autofree char *path = text_utf8(line->path), *text = text_utf8(line->text);
 
 	json_builder_begin_object(builder);
 	json_builder_set_member_name(builder, "kind");
-	json_builder_add_string_value(builder, report_kind_name(line->kind));
+	json_builder_add_string_value(builder, loss_kind_name(line->kind));
 	json_builder_set_member_name(builder, "path");
 	json_builder_add_string_value(builder, path);
 	json_builder_set_member_name(builder, "text");
@@ -115,7 +114,7 @@ static JsonNode *line_node(const struct report_line *line)
 	return json_builder_get_root(builder);
 }
 
-static void print_json_line(struct tally *tally, const struct report_line *line)
+static void print_json_line(struct tally *tally, const struct loss_line *line)
 {
 	putchar(',');
 	ctl_print_json(line_node(line), false);
@@ -135,8 +134,8 @@ static void print_json_report(FILE *file, struct tally *tally)
 	}
 	json_builder_set_member_name(builder, "lost");
 	json_builder_begin_object(builder);
-	for (unsigned kind = 0; kind < REPORT_KINDS; kind++) {
-		json_builder_set_member_name(builder, report_kind_name(kind));
+	for (unsigned kind = 0; kind < LOSS_KINDS; kind++) {
+		json_builder_set_member_name(builder, loss_kind_name(kind));
 		json_builder_add_int_value(builder, (gint64)tally->lost[kind]);
 	}
 	json_builder_end_object(builder);
@@ -158,7 +157,7 @@ static char *path_by_config(const struct ctl *ctl)
 		return NULL;
 	private = g_strconcat(config->root, "/" MIGRATE_PRIVATE_DIR, NULL);
 	path = g_file_test(private, G_FILE_TEST_IS_DIR)
-		       ? g_strconcat(private, "/" REPORT_FILE, NULL)
+		       ? g_strconcat(private, "/" LOSSES_FILE, NULL)
 		       : g_strdup(config->report);
 	config_free(config);
 	return path;
@@ -197,7 +196,7 @@ static enum ctl_exit list_losses(const struct ctl *ctl)
 	if (result)
 		return result;
 	file = fopen(path, "re");
-	if (!file && errno == ENOENT && g_str_has_suffix(path, MIGRATE_PRIVATE_DIR "/" REPORT_FILE))
+	if (!file && errno == ENOENT && g_str_has_suffix(path, MIGRATE_PRIVATE_DIR "/" LOSSES_FILE))
 		file = fopen("/dev/null", "re"); /* there was nothing to write yet */
 	if (!file) {
 		ctl_complain("%s: %s: %s; it is there from migratectl attach on", ctl->volume, path,

@@ -132,7 +132,7 @@ struct retriever *retriever_open(struct volume_config *config, GError **error)
 		goto fail;
 	history_load(retriever);
 	retriever->errors = errors_new(retriever->private_fd);
-	retriever->report = report_new(retriever->private_fd);
+	retriever->losses = losses_new(retriever->private_fd);
 	if (state == VOLUME_MIGRATING || state == VOLUME_COPYING)
 		attach_report(retriever);
 	retriever->durability = durability_new(retriever, gaps_close);
@@ -186,7 +186,7 @@ void retriever_close(struct retriever *retriever)
 	gate_free(retriever->gate);
 	cap_close(retriever->cap);
 	errors_free(retriever->errors);
-	report_free(retriever->report);
+	losses_free(retriever->losses);
 	templates_free(retriever->templates);
 	old_handles_close(retriever);
 	source_object_clear(&retriever->source_root);

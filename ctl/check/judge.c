@@ -16,9 +16,9 @@
 #define IDS 65536 /* that are told apart */
 
 void judge_init(struct judge *judge, const struct volume_config *config, struct limits limits,
-		struct losses *losses)
+		struct notices *notices)
 {
-	*judge = (struct judge){.config = config, .limits = limits, .losses = losses};
+	*judge = (struct judge){.config = config, .limits = limits, .notices = notices};
 	judge->root_len = config->root ? strlen(config->root) : 0;
 	judge->by_smb = g_str_has_prefix(config->source, "smb:");
 	g_mutex_init(&judge->lock);
@@ -37,7 +37,7 @@ char *judge_path(const char *directory, const char *name)
 }
 
 G_GNUC_PRINTF(4, 5)
-static void lose(struct judge *judge, enum loss_kind kind, const char *path, const char *format,
+static void lose(struct judge *judge, enum notice_kind kind, const char *path, const char *format,
 		 ...)
 {
 	g_autofree char *text = NULL;
@@ -46,7 +46,7 @@ static void lose(struct judge *judge, enum loss_kind kind, const char *path, con
 	va_start(args, format);
 	text = g_strdup_vprintf(format, args);
 	va_end(args);
-	losses_add(judge->losses, kind, path, text);
+	notices_add(judge->notices, kind, path, text);
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */
@@ -78,12 +78,12 @@ bool judge_name(struct judge *judge, const char *directory, const struct source_
 	g_autofree char *path = judge_path(directory, name);
 
 	if (directory_reserves(directory, name)) {
-		lose(judge, LOSS_NAME, path,
+		lose(judge, NOTICE_NAME, path,
 		     "this name is reserved at the volume's root: rename it on the old server");
 		return false;
 	}
 	if (directory_is_snapshot(judge->config, entry)) {
-		lose(judge, LOSS_NAME, path, SNAPSHOT_TEXT);
+		lose(judge, NOTICE_NAME, path, SNAPSHOT_TEXT);
 		return false;
 	}
 	if (!judge->by_smb && !smb_shows(name))
@@ -102,9 +102,9 @@ void judge_refused(struct judge *judge, const char *directory, const struct back
 			&g_array_index(batch->refused, struct source_refusal, i);
 		g_autofree char *path = judge_path(directory, refusal->name);
 
-		losses_add(judge->losses, LOSS_NAME, path, refusal->why);
+		notices_add(judge->notices, NOTICE_NAME, path, refusal->why);
 	}
-	losses_count(judge->losses, LOSS_NAME, batch->rejected - batch->refused->len);
+	notices_count(judge->notices, NOTICE_NAME, batch->rejected - batch->refused->len);
 }
 
 /* ---- owners ---------------------------------------------------------------------------------- */
@@ -147,7 +147,7 @@ static void judge_kind(struct judge *judge, const char *path, const struct sourc
 	switch (attr->mode & S_IFMT) {
 	case S_IFREG:
 		if (attr->size > judge->limits.size)
-			losses_add(judge->losses, LOSS_SIZE, path, name_not_made(-EFBIG));
+			notices_add(judge->notices, NOTICE_SIZE, path, name_not_made(-EFBIG));
 		if (attr->elsewhere)
 			lose(judge, NOTE_ELSEWHERE, path, "%" G_GUINT64_FORMAT " bytes",
 			     attr->size);
@@ -156,7 +156,7 @@ static void judge_kind(struct judge *judge, const char *path, const struct sourc
 		break;
 	case S_IFLNK:
 		if (attr->size > judge->limits.symlink)
-			lose(judge, LOSS_SYMLINK, path,
+			lose(judge, NOTICE_SYMLINK, path,
 			     "%" G_GUINT64_FORMAT " bytes of text; %s holds %u", attr->size,
 			     judge->limits.name ? judge->limits.name : "Linux",
 			     judge->limits.symlink);
@@ -172,7 +172,7 @@ static void judge_kind(struct judge *judge, const char *path, const struct sourc
 		lose(judge, NOTE_SPECIAL, path, "a socket");
 		break;
 	default:
-		lose(judge, LOSS_TYPE, path, "type 0%o", attr->mode & S_IFMT);
+		lose(judge, NOTICE_TYPE, path, "type 0%o", attr->mode & S_IFMT);
 	}
 }
 
@@ -184,14 +184,15 @@ uint32_t judge_object(struct judge *judge, const char *path, const struct source
 		attributes_foresee(judge->config, judge->limits.attributes, attr, xattrs, &carried);
 
 	for (guint i = 0; carried.lost && i < carried.lost->len; i++) {
-		const struct report_line *line = carried.lost->pdata[i];
+		const struct loss_line *line = carried.lost->pdata[i];
 
-		losses_add(judge->losses, loss_of_report(line->kind, line->text), path, line->text);
+		notices_add(judge->notices, notice_of_loss(line->kind, line->text), path,
+			    line->text);
 	}
 	attributes_clear(&carried);
 	judge_kind(judge, path, attr);
 	if (!S_ISDIR(attr->mode) && attr->nlink > judge->limits.links)
-		lose(judge, LOSS_LINKS, path,
+		lose(judge, NOTICE_LINKS, path,
 		     "a file with %u names: %s has %u at most, the others become another file",
 		     attr->nlink, judge->limits.name, judge->limits.links);
 	if (!attr->no_owner && (!(xattrs && xattrs->windows) || judge->config->acl_source)) {

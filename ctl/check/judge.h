@@ -7,14 +7,14 @@
 #define CTL_CHECK_JUDGE_H
 
 #include "ctl/check/fs_limits.h"
-#include "ctl/check/losses.h"
+#include "ctl/check/notices.h"
 #include "lib/config/volume_config.h"
 #include "lib/source/source.h"
 
 struct judge {
 	const struct volume_config *config;
 	struct limits limits;
-	struct losses *losses;
+	struct notices *notices;
 	bool by_smb;	 /* the source is an SMB server: its names are those of SMB */
 	size_t root_len; /* of the root's path here */
 	GMutex lock;
@@ -22,7 +22,7 @@ struct judge {
 };
 
 void judge_init(struct judge *judge, const struct volume_config *config, struct limits limits,
-		struct losses *losses);
+		struct notices *notices);
 void judge_clear(struct judge *judge);
 
 /* What its extended attributes and its ACL take here, with their names and heads. */

@@ -70,7 +70,7 @@ gboolean kept_save(struct kept *kept, struct walk *walk, const struct survey *su
 	g_key_file_set_double(state, GROUP, "seconds", survey->seconds);
 	g_key_file_set_uint64(state, GROUP, "runs", survey->runs);
 	tally_save(walk->tally, state);
-	losses_save(walk->losses, state);
+	notices_save(walk->notices, state);
 	readable_save(walk->readable, state);
 	samples_save(walk->samples, state);
 	if (!pending_keep(walk->pending, state, error))
@@ -101,7 +101,7 @@ gboolean kept_load(struct kept *kept, struct walk *walk, struct survey *survey, 
 	survey->requests = g_key_file_get_uint64(state, GROUP, "requests", NULL);
 	survey->seconds = g_key_file_get_double(state, GROUP, "seconds", NULL);
 	survey->runs = (unsigned)g_key_file_get_uint64(state, GROUP, "runs", NULL);
-	if (!tally_load(walk->tally, state) || !losses_load(walk->losses, state) ||
+	if (!tally_load(walk->tally, state) || !notices_load(walk->notices, state) ||
 	    !readable_load(walk->readable, state) || !samples_load(walk->samples, state))
 		return error_set(error, EBADMSG, "%s: damaged; remove %s to begin anew", path,
 				 kept->path);

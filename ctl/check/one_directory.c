@@ -78,8 +78,8 @@ static void compare_folded(struct listing *listing, const char *name)
 	if (!g_hash_table_add(listing->folded, (gpointer)(guintptr)folded_hash(name))) {
 		g_autofree char *path = judge_path(listing->directory->object.path, name);
 
-		losses_add(listing->walk->losses, NOTE_FOLDED, path,
-			   "SMB clients see one of the two");
+		notices_add(listing->walk->notices, NOTE_FOLDED, path,
+			    "SMB clients see one of the two");
 	}
 	if (g_hash_table_size(listing->folded) >= FOLDED)
 		g_clear_pointer(&listing->folded, g_hash_table_unref);
@@ -149,7 +149,7 @@ static void count(struct question *q)
 
 	samples_offer(walk->samples, q->path, &q->entry);
 	if (loops)
-		losses_add(walk->losses, LOSS_LOOP, q->path, name_not_made(-ELOOP));
+		notices_add(walk->notices, NOTICE_LOOP, q->path, name_not_made(-ELOOP));
 	g_mutex_lock(&listing->lock);
 	listing->bytes += S_ISREG(attr->mode) ? attr->size : 0;
 	g_mutex_unlock(&listing->lock);
@@ -261,7 +261,7 @@ static void lose_question(struct question *q, const struct backend_request *req)
 	g_autofree char *text = g_strdup_printf("%s (%s)", refusal(req), g_strerror(-req->status));
 
 	if (req->status != -ECANCELED)
-		losses_add(q->listing->walk->losses, LOSS_UNASKED, q->path, text);
+		notices_add(q->listing->walk->notices, NOTICE_UNASKED, q->path, text);
 }
 
 static void answered(struct backend_request *req)
@@ -363,7 +363,7 @@ static void lose_listing(struct listing *listing, int status)
 		"it: migratectl skip",
 		listing->entries ? "its listing breaks off: " : "", g_strerror(-status));
 
-	losses_add(listing->walk->losses, LOSS_UNLISTED, listing->directory->object.path, text);
+	notices_add(listing->walk->notices, NOTICE_UNLISTED, listing->directory->object.path, text);
 }
 
 void one_directory_run(struct walk *walk, const struct directory *directory)

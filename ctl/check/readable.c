@@ -18,7 +18,7 @@ struct kind {
 
 struct readable {
 	GMutex lock;
-	struct losses *losses;
+	struct notices *notices;
 	GHashTable *kinds; /* of struct kind, by their number */
 	uint64_t untried;
 };
@@ -31,12 +31,12 @@ static void free_kind(gpointer p)
 	g_free(kind);
 }
 
-struct readable *readable_new(struct losses *losses)
+struct readable *readable_new(struct notices *notices)
 {
 	struct readable *readable = g_new0(struct readable, 1);
 
 	g_mutex_init(&readable->lock);
-	readable->losses = losses;
+	readable->notices = notices;
 	readable->kinds = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, free_kind);
 	return readable;
 }
@@ -85,7 +85,7 @@ static void lose_readable(struct readable *readable, const char *path, int statu
 	g_autofree char *text = g_strdup_printf("a read ends with: %s%s", g_strerror(-status),
 						busy ? "" : "; give this machine the rights there");
 
-	losses_add(readable->losses, busy ? NOTE_BUSY : LOSS_UNREAD, path, text);
+	notices_add(readable->notices, busy ? NOTE_BUSY : NOTICE_UNREAD, path, text);
 }
 
 static struct kind *find_kind(struct readable *readable, uint64_t number)
@@ -151,7 +151,7 @@ void readable_answer(struct readable *readable, uint64_t number, const char *pat
 	for (guint i = 0; kind->answer == REFUSED && kind->paths && i < kind->paths->len; i++)
 		lose_readable(readable, kind->paths->pdata[i], status);
 	if (kind->answer == REFUSED)
-		losses_count(readable->losses, LOSS_UNREAD, kind->more);
+		notices_count(readable->notices, NOTICE_UNREAD, kind->more);
 	g_clear_pointer(&kind->paths, g_ptr_array_unref);
 	kind->more = 0;
 	g_mutex_unlock(&readable->lock);

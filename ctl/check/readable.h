@@ -7,14 +7,14 @@
 #ifndef CTL_CHECK_READABLE_H
 #define CTL_CHECK_READABLE_H
 
-#include "ctl/check/losses.h"
+#include "ctl/check/notices.h"
 #include "lib/source/source.h"
 
 #define READABLE_KINDS 65536 /* that are told apart; files of others are counted and not tried */
 
 struct readable;
 
-struct readable *readable_new(struct losses *losses);
+struct readable *readable_new(struct notices *notices);
 void readable_free(struct readable *readable);
 
 /* Whether the file is to be read from, and readable_answer() called.  xattrs: NULL where they are

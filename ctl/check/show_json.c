@@ -109,16 +109,16 @@ static void add_tree(JsonBuilder *builder, const struct survey *survey)
 
 /* ---- what cannot come ------------------------------------------------------------------------ */
 
-static void add_loss(JsonBuilder *builder, const struct survey *survey, enum loss_kind kind)
+static void add_loss(JsonBuilder *builder, const struct survey *survey, enum notice_kind kind)
 {
-	const GPtrArray *first = losses_first(survey->losses, kind);
+	const GPtrArray *first = notices_first(survey->notices, kind);
 
-	member_object(builder, loss_key(kind));
-	member_text(builder, "what", loss_title(kind));
-	member_number(builder, "total", losses_total(survey->losses, kind));
+	member_object(builder, notice_key(kind));
+	member_text(builder, "what", notice_title(kind));
+	member_number(builder, "total", notices_total(survey->notices, kind));
 	member_array(builder, "first");
 	for (guint i = 0; i < first->len; i++) {
-		const struct loss_line *line = first->pdata[i];
+		const struct notice_line *line = first->pdata[i];
 		g_autofree char *path = text_printable(line->path);
 		g_autofree char *text = text_printable(line->text);
 
@@ -139,11 +139,11 @@ static void add_losses(JsonBuilder *builder, const struct survey *survey)
 	g_auto(GStrv) lines = g_strsplit(survey->not_carried ? survey->not_carried : "", "\n", -1);
 
 	member_object(builder, "losses");
-	for (unsigned i = 0; i < LOSS_NOTES; i++)
+	for (unsigned i = 0; i < NOTICE_NOTES; i++)
 		add_loss(builder, survey, i);
 	json_builder_end_object(builder);
 	member_object(builder, "notes");
-	for (unsigned i = LOSS_NOTES; i < LOSS_KINDS; i++)
+	for (unsigned i = NOTICE_NOTES; i < NOTICE_KINDS; i++)
 		add_loss(builder, survey, i);
 	json_builder_end_object(builder);
 	member_array(builder, "never_carried");

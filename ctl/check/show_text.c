@@ -92,16 +92,16 @@ static void put_tree(FILE *out, const struct survey *survey)
 
 /* ---- what cannot come ------------------------------------------------------------------------ */
 
-static void put_loss(FILE *out, const struct survey *survey, enum loss_kind kind)
+static void put_loss(FILE *out, const struct survey *survey, enum notice_kind kind)
 {
-	const GPtrArray *first = losses_first(survey->losses, kind);
-	const uint64_t total = losses_total(survey->losses, kind);
+	const GPtrArray *first = notices_first(survey->notices, kind);
+	const uint64_t total = notices_total(survey->notices, kind);
 
 	if (!total)
 		return;
-	fprintf(out, "\n" NUMBER "  %s\n", total, loss_title(kind));
+	fprintf(out, "\n" NUMBER "  %s\n", total, notice_title(kind));
 	for (guint i = 0; i < first->len && i < SHOW_LINES; i++) {
-		const struct loss_line *line = first->pdata[i];
+		const struct notice_line *line = first->pdata[i];
 		g_autofree char *path = text_printable(line->path);
 		g_autofree char *text = text_printable(line->text);
 
@@ -120,9 +120,9 @@ static void put_losses(FILE *out, const struct survey *survey)
 	g_auto(GStrv) lines = g_strsplit(survey->not_carried ? survey->not_carried : "", "\n", -1);
 
 	fputs("\nWhat cannot come as it is\n", out);
-	if (!losses_sum(survey->losses))
+	if (!notices_sum(survey->notices))
 		fputs("\n                nothing that was found\n", out);
-	for (unsigned i = 0; i < LOSS_NOTES; i++)
+	for (unsigned i = 0; i < NOTICE_NOTES; i++)
 		put_loss(out, survey, i);
 	if (lines[0] && *lines[0])
 		fputs("\n                No object of this old server comes with:\n", out);
@@ -130,7 +130,7 @@ static void put_losses(FILE *out, const struct survey *survey)
 		if (*lines[i])
 			fprintf(out, "                %s\n", lines[i]);
 	fputs("\nWhat is worth knowing\n", out);
-	for (unsigned i = LOSS_NOTES; i < LOSS_KINDS; i++)
+	for (unsigned i = NOTICE_NOTES; i < NOTICE_KINDS; i++)
 		put_loss(out, survey, i);
 }
 

@@ -100,8 +100,8 @@ char *survey_round_trip_text(const struct survey *survey)
 char *survey_rights_text(const struct survey *survey)
 {
 	const uint64_t files = survey->tally.types[TALLY_FILES];
-	const uint64_t refused = losses_total(survey->losses, LOSS_UNREAD);
-	const uint64_t unlisted = losses_total(survey->losses, LOSS_UNLISTED);
+	const uint64_t refused = notices_total(survey->notices, NOTICE_UNREAD);
+	const uint64_t unlisted = notices_total(survey->notices, NOTICE_UNLISTED);
 	g_autofree char *untried =
 		readable_untried(survey->readable)
 			? g_strdup_printf(", %" G_GUINT64_FORMAT " were not tried",
@@ -146,7 +146,7 @@ GPtrArray *survey_stops(const struct survey *survey)
 {
 	GPtrArray *stops = g_ptr_array_new_with_free_func(g_free);
 	const uint64_t files = survey->tally.types[TALLY_FILES];
-	const uint64_t refused = losses_total(survey->losses, LOSS_UNREAD);
+	const uint64_t refused = notices_total(survey->notices, NOTICE_UNREAD);
 
 	if (survey->target.folds)
 		g_ptr_array_add(stops,
@@ -174,7 +174,7 @@ GPtrArray *survey_stops(const struct survey *survey)
 						       refused, files));
 	if (tally_objects(&survey->tally) == 1)
 		g_ptr_array_add(stops,
-				g_strdup(losses_total(survey->losses, LOSS_UNLISTED)
+				g_strdup(notices_total(survey->notices, NOTICE_UNLISTED)
 						 ? "The old server does not list the root"
 						 : "The old server's tree is empty: see that its "
 						   "file system is mounted there"));
@@ -187,7 +187,7 @@ enum survey_verdict survey_verdict(const struct survey *survey)
 
 	if (stops->len)
 		return SURVEY_STOP;
-	return losses_sum(survey->losses) || !survey->need.fits ? SURVEY_LOSSES : SURVEY_GO;
+	return notices_sum(survey->notices) || !survey->need.fits ? SURVEY_LOSSES : SURVEY_GO;
 }
 
 const char *survey_verdict_key(enum survey_verdict verdict)
@@ -200,7 +200,7 @@ const char *survey_verdict_key(enum survey_verdict verdict)
 char *survey_verdict_text(const struct survey *survey)
 {
 	const enum survey_verdict verdict = survey_verdict(survey);
-	const uint64_t sum = losses_sum(survey->losses);
+	const uint64_t sum = notices_sum(survey->notices);
 
 	if (verdict == SURVEY_GO)
 		return g_strdup("Go: everything can come as it is");

@@ -3,7 +3,7 @@
 #ifndef CTL_CHECK_SURVEY_H
 #define CTL_CHECK_SURVEY_H
 
-#include "ctl/check/losses.h"
+#include "ctl/check/notices.h"
 #include "ctl/check/measure.h"
 #include "ctl/check/readable.h"
 #include "ctl/check/tally.h"
@@ -17,7 +17,7 @@ struct survey {
 	char *version;
 	int64_t made; /* s since 1970 */
 	struct tally tally;
-	struct losses *losses;
+	struct notices *notices;
 	struct readable *readable;
 	struct new_fs target;
 	struct need need;

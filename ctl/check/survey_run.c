@@ -168,12 +168,12 @@ static void put_together(struct run *run)
 	struct survey *survey = run->survey;
 	struct walk *walk = &run->walk;
 
-	judge_init(&run->judge, options->config, survey->target.limits, survey->losses);
+	judge_init(&run->judge, options->config, survey->target.limits, survey->notices);
 	samples_init(&run->samples);
 	walk->judge = &run->judge;
 	walk->samples = &run->samples;
 	walk->readable = survey->readable;
-	walk->losses = survey->losses;
+	walk->notices = survey->notices;
 	walk->tally = &survey->tally;
 	walk->pending = pending_new(run->kept->dir_fd);
 	walk->workers = options->workers;
@@ -256,8 +256,8 @@ gboolean survey_run(const struct survey_options *options, struct kept *kept, str
 
 	survey->source = g_strdup(options->config->source);
 	survey->share = options->share;
-	survey->losses = losses_new();
-	survey->readable = readable_new(survey->losses);
+	survey->notices = notices_new();
+	survey->readable = readable_new(survey->notices);
 	if (!new_fs_look(&survey->target, options->target, error) || !open_source(&run, error))
 		return FALSE;
 	put_together(&run);
@@ -281,7 +281,7 @@ void survey_clear(struct survey *survey)
 {
 	tally_clear(&survey->tally);
 	readable_free(survey->readable);
-	losses_free(survey->losses);
+	notices_free(survey->notices);
 	new_fs_clear(&survey->target);
 	g_free(survey->name);
 	g_free(survey->source);

@@ -22,7 +22,7 @@ struct walk {
 	struct judge *judge;
 	struct samples *samples;
 	struct readable *readable;
-	struct losses *losses;
+	struct notices *notices;
 	struct pending *pending;
 	struct tally *tally;
 	unsigned carries; /* what the backend does */

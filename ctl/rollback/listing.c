@@ -240,18 +240,18 @@ void listing_search(struct tree *tree, GHashTable *nodes)
 
 static void take_line_listing(struct given_up *given_up, char *line)
 {
-	struct report_line parsed = {0};
+	struct loss_line parsed = {0};
 
-	if (!g_str_has_prefix(line, report_kind_name(REPORT_NAME)))
+	if (!g_str_has_prefix(line, loss_kind_name(LOSS_NAME)))
 		return;
-	if (report_parse(g_strchomp(line), &parsed) && parsed.kind == REPORT_NAME) {
+	if (loss_parse(g_strchomp(line), &parsed) && parsed.kind == LOSS_NAME) {
 		const char *slash = strrchr(parsed.path, '/');
 
 		if (slash)
 			g_hash_table_add(given_up->names, g_strdup(slash + 1));
 		g_hash_table_add(given_up->paths, g_steal_pointer(&parsed.path));
 	}
-	report_line_clear(&parsed);
+	loss_line_clear(&parsed);
 }
 
 static void read_on(struct given_up *given_up, FILE *file)
@@ -279,7 +279,7 @@ static void read_on(struct given_up *given_up, FILE *file)
 static const struct given_up *given_up_of(struct tree *tree)
 {
 	g_autofree char *inside =
-		g_build_filename(tree->config->root, MIGRATE_PRIVATE_DIR, REPORT_FILE, NULL);
+		g_build_filename(tree->config->root, MIGRATE_PRIVATE_DIR, LOSSES_FILE, NULL);
 	FILE *file = fopen(inside, "re");
 
 	if (!tree->given_up.paths) {
@@ -349,7 +349,7 @@ static void take_parted(struct tree *tree, const char *reported)
 bool listing_is_parted(struct tree *tree, uint64_t fileid)
 {
 	g_autofree char *inside =
-		g_build_filename(tree->config->root, MIGRATE_PRIVATE_DIR, REPORT_FILE, NULL);
+		g_build_filename(tree->config->root, MIGRATE_PRIVATE_DIR, LOSSES_FILE, NULL);
 	FILE *file = tree->parted ? NULL : fopen(inside, "re");
 	const guint64 key = fileid;
 	g_autofree char *line = NULL;
@@ -361,13 +361,13 @@ bool listing_is_parted(struct tree *tree, uint64_t fileid)
 			file = fopen(tree->config->report, "re");
 	}
 	while (file && getline(&line, &size, file) > 0) {
-		struct report_line parsed = {0};
+		struct loss_line parsed = {0};
 
-		if (report_parse(g_strchomp(line), &parsed) &&
-		    (parsed.kind == REPORT_LINK ||
-		     (parsed.kind == REPORT_SOURCE && strstr(parsed.text, "file of its own"))))
+		if (loss_parse(g_strchomp(line), &parsed) &&
+		    (parsed.kind == LOSS_LINK ||
+		     (parsed.kind == LOSS_SOURCE && strstr(parsed.text, "file of its own"))))
 			take_parted(tree, parsed.path);
-		report_line_clear(&parsed);
+		loss_line_clear(&parsed);
 	}
 	if (file)
 		fclose(file);

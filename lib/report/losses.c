@@ -9,7 +9,7 @@
 
 #define KNOWN_MAX 300000 /* about 10 MB */
 
-struct report {
+struct losses {
 	GMutex lock;	   /* a leaf: only calls of the file system below it */
 	int fd;		   /* the file, or -1 */
 	int dir_fd;	   /* not owned; -1: there is no volume */
@@ -18,15 +18,15 @@ struct report {
 	bool dirty;
 };
 
-static const char *const kind_names[REPORT_KINDS] = {"acl",  "xattr", "source", "owner", "mode",
-						     "time", "link",  "name",	"volume"};
+static const char *const kind_names[LOSS_KINDS] = {"acl",  "xattr", "source", "owner", "mode",
+						   "time", "link",  "name",   "volume"};
 
-const char *report_kind_name(enum report_kind kind)
+const char *loss_kind_name(enum loss_kind kind)
 {
 	return kind_names[kind];
 }
 
-char *report_escape(const char *text)
+char *loss_escape(const char *text)
 {
 	char high[129] = ""; /* bytes beyond ASCII, which are left alone */
 
@@ -48,39 +48,39 @@ static gpointer hash_loss(const char *line, size_t len)
 }
 
 /* Lock held.  Whether it is new. */
-static bool remember_loss(struct report *report, const char *line, size_t len)
+static bool remember_loss(struct losses *losses, const char *line, size_t len)
 {
-	if (g_hash_table_size(report->known) >= KNOWN_MAX)
-		g_hash_table_remove_all(report->known);
-	return g_hash_table_add(report->known, hash_loss(line, len));
+	if (g_hash_table_size(losses->known) >= KNOWN_MAX)
+		g_hash_table_remove_all(losses->known);
+	return g_hash_table_add(losses->known, hash_loss(line, len));
 }
 
 /* Lock held. */
-static void count(struct report *report, const char *line)
+static void count(struct losses *losses, const char *line)
 {
 	if (!g_str_has_prefix(line, "volume\t"))
-		report->lines++;
+		losses->lines++;
 	if (g_str_has_prefix(line, "name\t"))
-		report->names++;
+		losses->names++;
 }
 
 /* Lock held.  A crash may have cut the last line. */
-static void load_loss(struct report *report)
+static void load_loss(struct losses *losses)
 {
 	char *line = NULL;
 	size_t room = 0;
 	ssize_t len;
 	FILE *file;
-	int fd = openat(report->dir_fd, REPORT_FILE, O_RDONLY | O_CLOEXEC);
+	int fd = openat(losses->dir_fd, LOSSES_FILE, O_RDONLY | O_CLOEXEC);
 
 	file = fd < 0 ? NULL : fdopen(fd, "r");
 	while (file && (len = getline(&line, &room, file)) > 0) {
 		if (line[len - 1] != '\n') {
-			report->dirty = write(report->fd, "\n", 1) == 1;
+			losses->dirty = write(losses->fd, "\n", 1) == 1;
 			len++;
 		}
-		count(report, line);
-		remember_loss(report, line, len - 1);
+		count(losses, line);
+		remember_loss(losses, line, len - 1);
 	}
 	free(line);
 	if (file)
@@ -88,135 +88,135 @@ static void load_loss(struct report *report)
 }
 
 /* Lock held. */
-static int open_file(struct report *report)
+static int open_file(struct losses *losses)
 {
-	if (report->fd >= 0)
+	if (losses->fd >= 0)
 		return 0;
-	if (report->dir_fd < 0)
+	if (losses->dir_fd < 0)
 		return -ENOENT;
-	report->fd = openat(report->dir_fd, REPORT_FILE, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC,
+	losses->fd = openat(losses->dir_fd, LOSSES_FILE, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC,
 			    0600);
-	return report->fd < 0 ? -errno : 0;
+	return losses->fd < 0 ? -errno : 0;
 }
 
-void report_set_directory(struct report *report, int private_fd)
+void losses_set_directory(struct losses *losses, int private_fd)
 {
-	g_mutex_lock(&report->lock);
-	if (report->fd >= 0) {
-		fdatasync(report->fd);
-		close(report->fd);
+	g_mutex_lock(&losses->lock);
+	if (losses->fd >= 0) {
+		fdatasync(losses->fd);
+		close(losses->fd);
 	}
-	report->fd = -1;
-	report->dir_fd = private_fd;
-	report->lines = report->names = 0;
-	report->dirty = false;
-	g_hash_table_remove_all(report->known);
-	if (private_fd >= 0 && faccessat(private_fd, REPORT_FILE, F_OK, 0) == 0 &&
-	    open_file(report) == 0)
-		load_loss(report);
-	g_mutex_unlock(&report->lock);
+	losses->fd = -1;
+	losses->dir_fd = private_fd;
+	losses->lines = losses->names = 0;
+	losses->dirty = false;
+	g_hash_table_remove_all(losses->known);
+	if (private_fd >= 0 && faccessat(private_fd, LOSSES_FILE, F_OK, 0) == 0 &&
+	    open_file(losses) == 0)
+		load_loss(losses);
+	g_mutex_unlock(&losses->lock);
 }
 
-struct report *report_new(int private_fd)
+struct losses *losses_new(int private_fd)
 {
-	struct report *report = g_new0(struct report, 1);
+	struct losses *losses = g_new0(struct losses, 1);
 
-	g_mutex_init(&report->lock);
-	report->fd = -1;
-	report->known = g_hash_table_new(g_direct_hash, g_direct_equal);
-	report_set_directory(report, private_fd);
-	return report;
+	g_mutex_init(&losses->lock);
+	losses->fd = -1;
+	losses->known = g_hash_table_new(g_direct_hash, g_direct_equal);
+	losses_set_directory(losses, private_fd);
+	return losses;
 }
 
-void report_free(struct report *report)
+void losses_free(struct losses *losses)
 {
-	if (!report)
+	if (!losses)
 		return;
-	report_set_directory(report, -1);
-	g_hash_table_destroy(report->known);
-	g_mutex_clear(&report->lock);
-	g_free(report);
+	losses_set_directory(losses, -1);
+	g_hash_table_destroy(losses->known);
+	g_mutex_clear(&losses->lock);
+	g_free(losses);
 }
 
 /* Lock held.  Half a line is taken back. */
-static int append_loss(struct report *report, const char *line, size_t len)
+static int append_loss(struct losses *losses, const char *line, size_t len)
 {
-	int ret = open_file(report);
+	int ret = open_file(losses);
 	off_t before;
 	ssize_t n;
 
 	if (ret)
 		return ret;
-	before = lseek(report->fd, 0, SEEK_END);
-	n = write(report->fd, line, len);
+	before = lseek(losses->fd, 0, SEEK_END);
+	n = write(losses->fd, line, len);
 	if (n == (ssize_t)len)
 		return 0;
 	ret = n < 0 ? -errno : -ENOSPC;
-	if (n > 0 && ftruncate(report->fd, before) < 0)
+	if (n > 0 && ftruncate(losses->fd, before) < 0)
 		ret = -errno;
 	return ret;
 }
 
-int report_add(struct report *report, enum report_kind kind, const char *path, const char *text)
+int losses_add(struct losses *losses, enum loss_kind kind, const char *path, const char *text)
 {
-	g_autofree char *p = report_escape(path), *t = report_escape(text);
+	g_autofree char *p = loss_escape(path), *t = loss_escape(text);
 	g_autofree char *line = g_strdup_printf("%s\t%s\t%s\n", kind_names[kind], p, t);
 	size_t len = strlen(line);
 	int ret = 0;
 
-	g_mutex_lock(&report->lock);
-	if (remember_loss(report, line, len - 1)) {
-		ret = append_loss(report, line, len);
+	g_mutex_lock(&losses->lock);
+	if (remember_loss(losses, line, len - 1)) {
+		ret = append_loss(losses, line, len);
 		if (ret) {
-			g_hash_table_remove(report->known, hash_loss(line, len - 1));
+			g_hash_table_remove(losses->known, hash_loss(line, len - 1));
 		} else {
-			count(report, line);
-			report->dirty = true;
+			count(losses, line);
+			losses->dirty = true;
 		}
 	}
-	g_mutex_unlock(&report->lock);
+	g_mutex_unlock(&losses->lock);
 	return ret;
 }
 
-uint64_t report_count(struct report *report)
+uint64_t losses_count(struct losses *losses)
 {
 	uint64_t lines;
 
-	g_mutex_lock(&report->lock);
-	lines = report->lines;
-	g_mutex_unlock(&report->lock);
+	g_mutex_lock(&losses->lock);
+	lines = losses->lines;
+	g_mutex_unlock(&losses->lock);
 	return lines;
 }
 
-uint64_t report_names(struct report *report)
+uint64_t losses_names(struct losses *losses)
 {
 	uint64_t names;
 
-	g_mutex_lock(&report->lock);
-	names = report->names;
-	g_mutex_unlock(&report->lock);
+	g_mutex_lock(&losses->lock);
+	names = losses->names;
+	g_mutex_unlock(&losses->lock);
 	return names;
 }
 
-int report_sync(struct report *report)
+int losses_sync(struct losses *losses)
 {
 	int fd = -1, ret = 0;
 
-	g_mutex_lock(&report->lock);
-	if (report->dirty) {
-		fd = fcntl(report->fd, F_DUPFD_CLOEXEC, 3);
+	g_mutex_lock(&losses->lock);
+	if (losses->dirty) {
+		fd = fcntl(losses->fd, F_DUPFD_CLOEXEC, 3);
 		ret = fd < 0 ? -errno : 0;
 	}
-	report->dirty = false;
-	g_mutex_unlock(&report->lock);
+	losses->dirty = false;
+	g_mutex_unlock(&losses->lock);
 	if (fd >= 0) {
 		ret = fdatasync(fd) < 0 ? -errno : 0;
 		close(fd);
 	}
 	if (ret) {
-		g_mutex_lock(&report->lock);
-		report->dirty = true;
-		g_mutex_unlock(&report->lock);
+		g_mutex_lock(&losses->lock);
+		losses->dirty = true;
+		g_mutex_unlock(&losses->lock);
 	}
 	return ret;
 }
@@ -254,7 +254,7 @@ static int keep_loss(int from, int dir, const char *name, const char *head)
 	return ret;
 }
 
-int report_keep(struct report *report, const char *path, const char *head)
+int losses_keep(struct losses *losses, const char *path, const char *head)
 {
 	g_autofree char *dir = g_path_get_dirname(path), *name = g_path_get_basename(path);
 	int to, from, ret;
@@ -264,33 +264,33 @@ int report_keep(struct report *report, const char *path, const char *head)
 	to = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (to < 0)
 		return -errno;
-	g_mutex_lock(&report->lock);
-	from = openat(report->dir_fd, REPORT_FILE, O_RDONLY | O_CLOEXEC);
+	g_mutex_lock(&losses->lock);
+	from = openat(losses->dir_fd, LOSSES_FILE, O_RDONLY | O_CLOEXEC);
 	ret = from < 0 && errno != ENOENT ? -errno : keep_loss(from, to, name, head);
-	g_mutex_unlock(&report->lock);
+	g_mutex_unlock(&losses->lock);
 	if (from >= 0)
 		close(from);
 	close(to);
 	return ret;
 }
 
-bool report_parse(const char *line, struct report_line *out)
+bool loss_parse(const char *line, struct loss_line *out)
 {
 	g_auto(GStrv) parts = g_strsplit(line, "\t", 3);
 
 	if (g_strv_length(parts) != 3)
 		return false;
-	for (unsigned kind = 0; kind < REPORT_KINDS; kind++) {
+	for (unsigned kind = 0; kind < LOSS_KINDS; kind++) {
 		if (strcmp(parts[0], kind_names[kind]))
 			continue;
 		g_strchomp(parts[2]);
-		*out = (struct report_line){kind, g_strcompress(parts[1]), g_strcompress(parts[2])};
+		*out = (struct loss_line){kind, g_strcompress(parts[1]), g_strcompress(parts[2])};
 		return true;
 	}
 	return false;
 }
 
-void report_line_clear(struct report_line *line)
+void loss_line_clear(struct loss_line *line)
 {
 	g_clear_pointer(&line->path, g_free);
 	g_clear_pointer(&line->text, g_free);

@@ -21,55 +21,55 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define REPORT_FILE "report"
+#define LOSSES_FILE "report"
 
-enum report_kind {
-	REPORT_ACL,    /* an ACL that the new file system, or the owner map, does not take */
-	REPORT_XATTR,  /* an extended attribute that has no place here */
-	REPORT_SOURCE, /* what the old server has and cannot hand over */
-	REPORT_OWNER,  /* an owner or group that is not a usable id, or not its own */
-	REPORT_MODE,   /* the mode is not the one that was listed */
-	REPORT_TIME,   /* a time that the new file system cannot store */
-	REPORT_LINK,   /* a name that is no other name of the same file any more */
-	REPORT_NAME,   /* a name that the administrator gave up (skip.h) */
-	REPORT_VOLUME, /* what no object comes with */
-	REPORT_KINDS
+enum loss_kind {
+	LOSS_ACL,    /* an ACL that the new file system, or the owner map, does not take */
+	LOSS_XATTR,  /* an extended attribute that has no place here */
+	LOSS_SOURCE, /* what the old server has and cannot hand over */
+	LOSS_OWNER,  /* an owner or group that is not a usable id, or not its own */
+	LOSS_MODE,   /* the mode is not the one that was listed */
+	LOSS_TIME,   /* a time that the new file system cannot store */
+	LOSS_LINK,   /* a name that is no other name of the same file any more */
+	LOSS_NAME,   /* a name that the administrator gave up (skip.h) */
+	LOSS_VOLUME, /* what no object comes with */
+	LOSS_KINDS
 };
 
-const char *report_kind_name(enum report_kind kind);
+const char *loss_kind_name(enum loss_kind kind);
 
-struct report;
+struct losses;
 
-struct report *report_new(int private_fd);
-void report_free(struct report *report);
+struct losses *losses_new(int private_fd);
+void losses_free(struct losses *losses);
 /* .migrate/ was made, or is about to be removed (-1): blocks for the disk. */
-void report_set_directory(struct report *report, int private_fd);
+void losses_set_directory(struct losses *losses, int private_fd);
 
 /* 0 or -errno: then the object must not be made. */
-int report_add(struct report *report, enum report_kind kind, const char *path, const char *text);
+int losses_add(struct losses *losses, enum loss_kind kind, const char *path, const char *text);
 /* Lines of objects there are. */
-uint64_t report_count(struct report *report);
-/* Those of them that are REPORT_NAME. */
-uint64_t report_names(struct report *report);
+uint64_t losses_count(struct losses *losses);
+/* Those of them that are LOSS_NAME. */
+uint64_t losses_names(struct losses *losses);
 /* What was added is durable after.  Blocks for the disk.  0 or -errno: then it may not be. */
-int report_sync(struct report *report);
+int losses_sync(struct losses *losses);
 
 /*
  * For after the volume's end: head, which is whole lines, and all lines so far as the file path,
  * replaced as a whole and durable; its directory is made where it is not there.  0 or -errno.
  */
-int report_keep(struct report *report, const char *path, const char *head);
+int losses_keep(struct losses *losses, const char *path, const char *head);
 
 /* A path or a text as a field of a line; g_strcompress() undoes it.  g_free. */
-char *report_escape(const char *text);
+char *loss_escape(const char *text);
 
-struct report_line {
-	enum report_kind kind;
+struct loss_line {
+	enum loss_kind kind;
 	char *path, *text; /* g_free */
 };
 
 /* FALSE: not a line of a report. */
-bool report_parse(const char *line, struct report_line *out);
-void report_line_clear(struct report_line *line);
+bool loss_parse(const char *line, struct loss_line *out);
+void loss_line_clear(struct loss_line *line);
 
 #endif

@@ -233,7 +233,7 @@ static int set(struct scratches *scratches, int fd, const struct source_attr *at
 
 	*lost = false;
 	for (guint i = 0; carried.lost && i < carried.lost->len; i++)
-		*lost |= ((struct report_line *)carried.lost->pdata[i])->kind != REPORT_VOLUME;
+		*lost |= ((struct loss_line *)carried.lost->pdata[i])->kind != LOSS_VOLUME;
 	attributes_clear(&carried);
 	return ret;
 }

@@ -145,15 +145,15 @@ static void count_proving(void *arg, const struct compared *compared)
 
 static void note_given_up(struct visits *visits, const char *root, const char *line)
 {
-	struct report_line parsed;
+	struct loss_line parsed;
 
-	if (!report_parse(line, &parsed))
+	if (!loss_parse(line, &parsed))
 		return;
-	if (parsed.kind == REPORT_NAME && g_str_has_prefix(parsed.path, root))
+	if (parsed.kind == LOSS_NAME && g_str_has_prefix(parsed.path, root))
 		g_hash_table_add(visits->given_up,
 				 g_strdup(parsed.path + strlen(root) +
 					  strspn(parsed.path + strlen(root), "/")));
-	report_line_clear(&parsed);
+	loss_line_clear(&parsed);
 }
 
 static void load_given_up(struct visits *visits)
@@ -162,7 +162,7 @@ static void load_given_up(struct visits *visits)
 	g_autofree char *root = retriever_fd_path(retriever->root_fd);
 	g_autofree char *path =
 		retriever->private_fd >= 0
-			? g_strdup_printf("/proc/self/fd/%d/" REPORT_FILE, retriever->private_fd)
+			? g_strdup_printf("/proc/self/fd/%d/" LOSSES_FILE, retriever->private_fd)
 			: g_strdup(retriever->config->report);
 	FILE *file = fopen(path, "re");
 	char *line = NULL;

@@ -126,7 +126,7 @@ static int report(struct retriever *retriever, int dir_fd, const char *name, boo
 	g_autofree char *directory = retriever_fd_path(dir_fd);
 	g_autofree char *at = g_strconcat(directory, "/", name, NULL);
 
-	return report_add(retriever->report, REPORT_SOURCE, at,
+	return losses_add(retriever->losses, LOSS_SOURCE, at,
 			  stays ? "the old server answers to this name and does not list it: a "
 				  "client has changed it here, and it stays"
 				: "the old server answers to this name and does not list it: what "

@@ -36,14 +36,14 @@ struct attributes_place {
 };
 
 /* What a loss of a kind says of the object; of an extended attribute see lose_xattr(). */
-static unsigned left_by(enum report_kind kind, const char *text)
+static unsigned left_by(enum loss_kind kind, const char *text)
 {
-	static const unsigned left[REPORT_KINDS] = {[REPORT_ACL] = LEFT_ACL,
-						    [REPORT_OWNER] = LEFT_OWNER,
-						    [REPORT_MODE] = LEFT_MODE,
-						    [REPORT_TIME] = LEFT_TIME};
+	static const unsigned left[LOSS_KINDS] = {[LOSS_ACL] = LEFT_ACL,
+						  [LOSS_OWNER] = LEFT_OWNER,
+						  [LOSS_MODE] = LEFT_MODE,
+						  [LOSS_TIME] = LEFT_TIME};
 
-	if (kind != REPORT_SOURCE)
+	if (kind != LOSS_SOURCE)
 		return left[kind];
 	/* these at least are nothing that is carried */
 	return g_str_has_prefix(text, "trusted.") || g_str_has_prefix(text, "security.") ||
@@ -54,14 +54,14 @@ static unsigned left_by(enum report_kind kind, const char *text)
 
 static void free_line(gpointer p)
 {
-	report_line_clear(p);
+	loss_line_clear(p);
 	g_free(p);
 }
 
 G_GNUC_PRINTF(3, 4)
-static void lose(struct carried *carried, enum report_kind kind, const char *format, ...)
+static void lose(struct carried *carried, enum loss_kind kind, const char *format, ...)
 {
-	struct report_line *line = g_new0(struct report_line, 1);
+	struct loss_line *line = g_new0(struct loss_line, 1);
 	va_list args;
 
 	va_start(args, format);
@@ -76,7 +76,7 @@ static void lose(struct carried *carried, enum report_kind kind, const char *for
 
 static void lose_xattr(struct carried *carried, const char *name, uint32_t len, const char *why)
 {
-	lose(carried, REPORT_XATTR, "%s (%u bytes) could not be set (%s)", name, len, why);
+	lose(carried, LOSS_XATTR, "%s (%u bytes) could not be set (%s)", name, len, why);
 	left_out_add(&carried->left, name);
 }
 
@@ -87,15 +87,15 @@ int attributes_report(struct retriever *retriever, const struct carried *carried
 	int ret = 0;
 
 	for (guint i = 0; carried->lost && i < carried->lost->len && !ret; i++) {
-		const struct report_line *line = carried->lost->pdata[i];
+		const struct loss_line *line = carried->lost->pdata[i];
 
-		if (line->kind != REPORT_VOLUME && !path) {
+		if (line->kind != LOSS_VOLUME && !path) {
 			g_autofree char *dir = retriever_fd_path(dir_fd);
 
 			path = g_strconcat(dir, "/", name, NULL);
 		}
-		ret = report_add(retriever->report, line->kind,
-				 line->kind == REPORT_VOLUME ? "" : path, line->text);
+		ret = losses_add(retriever->losses, line->kind,
+				 line->kind == LOSS_VOLUME ? "" : path, line->text);
 	}
 	return ret;
 }
@@ -139,12 +139,12 @@ static uint32_t new_id(const struct volume_config *config, bool group, uint32_t 
 	const uint32_t is = config_owner(config, group, id);
 
 	if (id == OWNER_NONE)
-		lose(carried, REPORT_OWNER,
+		lose(carried, LOSS_OWNER,
 		     "the old server's %s is nobody who is known here: %u now, with no more rights "
 		     "than everybody",
 		     what, is);
 	else if (owners_is_shared(owners, id))
-		lose(carried, REPORT_OWNER,
+		lose(carried, LOSS_OWNER,
 		     "%s %u is kept, but another id of the old server becomes the same", what, id);
 	return is;
 }
@@ -190,7 +190,7 @@ static mode_t close_mode(const struct attributes_place *at, mode_t mode, struct 
 		mode &= ~(mode_t)(S_ISUID | S_ISGID) &
 			(07077 | ((mode & 7) << 6 & (mode & 070) << 3));
 	if (mode != was)
-		lose(carried, REPORT_MODE,
+		lose(carried, LOSS_MODE,
 		     "the mode %04o became %04o, because who had its rights is nobody here", was,
 		     mode);
 	return mode;
@@ -206,12 +206,12 @@ static void foresee_time(const struct attributes_room *room, const char *what, i
 	const bool known = room->first || room->last;
 
 	if (known && (far || seconds < room->first || seconds > room->last))
-		lose(carried, REPORT_TIME,
+		lose(carried, LOSS_TIME,
 		     "the time of %s is %lld seconds from 1970, and becomes the nearest that can "
 		     "be kept",
 		     what, (long long)seconds);
 	else if (!known && (seconds < 0 || seconds > INT32_MAX))
-		lose(carried, REPORT_TIME,
+		lose(carried, LOSS_TIME,
 		     "the time of %s is %lld seconds from 1970, which not every file system stores",
 		     what, (long long)seconds);
 }
@@ -224,7 +224,7 @@ static void foresee_fraction(const struct attributes_room *room, const struct so
 
 	if (room->seconds && mtime.tv_nsec && mtime.tv_sec >= room->first &&
 	    mtime.tv_sec <= room->last)
-		lose(carried, REPORT_TIME,
+		lose(carried, LOSS_TIME,
 		     "the time of modification has a fraction of a second, %09ld ns, which the new "
 		     "file system does not keep",
 		     mtime.tv_nsec);
@@ -236,7 +236,7 @@ static void compare_time(const char *what, int64_t ns, int64_t far, struct times
 	const struct timespec should = migrate_timespec(ns);
 
 	if (far || is.tv_sec != should.tv_sec)
-		lose(carried, REPORT_TIME,
+		lose(carried, LOSS_TIME,
 		     "the time of %s, %lld seconds from 1970, became %lld, the nearest that can be "
 		     "kept",
 		     what, (long long)(far ? far : should.tv_sec), (long long)is.tv_sec);
@@ -249,13 +249,13 @@ static void compare_fractions(const struct source_attr *attr, const struct stat 
 	const struct timespec atime = migrate_timespec(attr->atime);
 
 	if (mtime.tv_sec == st->st_mtim.tv_sec && mtime.tv_nsec != st->st_mtim.tv_nsec)
-		lose(carried, REPORT_TIME,
+		lose(carried, LOSS_TIME,
 		     "the time of modification, %lld.%09ld seconds from 1970, lost its fraction: "
 		     "%lld.%09ld now",
 		     (long long)mtime.tv_sec, mtime.tv_nsec, (long long)st->st_mtim.tv_sec,
 		     st->st_mtim.tv_nsec);
 	if (atime.tv_sec == st->st_atim.tv_sec && atime.tv_nsec != st->st_atim.tv_nsec)
-		lose(carried, REPORT_VOLUME,
+		lose(carried, LOSS_VOLUME,
 		     "times of access: the new file system keeps no fractions of a second");
 }
 
@@ -399,7 +399,7 @@ static int set_acl(const struct volume_config *config, struct attributes_place *
 		at->acl |= access;
 		mode = acl_mode(acl);
 		if (access && said != *perms)
-			lose(carried, REPORT_MODE,
+			lose(carried, LOSS_MODE,
 			     "the mode was listed as %04o, but the ACL says %04o, which it is now",
 			     *perms, said);
 	}
@@ -407,11 +407,11 @@ static int set_acl(const struct volume_config *config, struct attributes_place *
 	if (ret < 0)
 		return ret;
 	if (ret && access)
-		lose(carried, REPORT_ACL,
+		lose(carried, LOSS_ACL,
 		     "the ACL could not be set (%s): mode %04o instead, which grants nobody more",
 		     why, mode);
 	else if (ret)
-		lose(carried, REPORT_ACL, "the %s could not be set (%s)", word, why);
+		lose(carried, LOSS_ACL, "the %s could not be set (%s)", word, why);
 	if (access)
 		*perms = mode;
 	return 0;
@@ -431,7 +431,7 @@ static int set_posix(const struct volume_config *config, struct attributes_place
 
 	if (access && acl->entries->len == 3) { /* the mode's */
 		if (mode != *perms)
-			lose(carried, REPORT_MODE,
+			lose(carried, LOSS_MODE,
 			     "the mode was listed as %04o, but the ACL says %04o, "
 			     "which it is now",
 			     *perms, mode);
@@ -473,7 +473,7 @@ static int put_beside(const struct volume_config *config, struct attributes_plac
 				    &why);
 	if (ret <= 0)
 		return ret;
-	lose(carried, REPORT_ACL, "the NFSv4 ACL could not be %s (%s)",
+	lose(carried, LOSS_ACL, "the NFSv4 ACL could not be %s (%s)",
 	     nt ? "set as a security descriptor" : "kept as " XATTR_NFS4_KEPT, why);
 	left_out_add(&carried->left, nt ? XATTR_NTACL : XATTR_NFS4_KEPT);
 	return 0;
@@ -490,7 +490,7 @@ static int set_nfs4(const struct volume_config *config, struct attributes_place 
 	at->translated = true;
 	nfs4_posix_init(&posix, acl, attr);
 	if (posix.lost->len)
-		lose(carried, REPORT_ACL,
+		lose(carried, LOSS_ACL,
 		     "the NFSv4 ACL became a POSIX ACL, without: %s; it "
 		     "was %.*s%s",
 		     posix.lost->str, TEXT_MAX, acl->text->str, cut ? " ..." : "");
@@ -543,12 +543,12 @@ static int set_all(const struct volume_config *config, struct attributes_place *
 	if (xattrs->acl_lost)
 		*perms &= 0700;
 	if (xattrs->project)
-		lose(carried, REPORT_VOLUME,
+		lose(carried, LOSS_VOLUME,
 		     "projects: what is in project %u there counts for none here: give its "
 		     "directory one with chattr -p",
 		     xattrs->project);
 	for (guint i = 0; i < xattrs->lost->len; i++)
-		lose(carried, REPORT_SOURCE, "%s", (char *)xattrs->lost->pdata[i]);
+		lose(carried, LOSS_SOURCE, "%s", (char *)xattrs->lost->pdata[i]);
 	return ret;
 }
 
@@ -573,7 +573,7 @@ static int set_descriptor(struct attributes_place *at, const struct windows *win
 		carried->acl = ret == 0;
 		return ret;
 	}
-	lose(carried, REPORT_ACL,
+	lose(carried, LOSS_ACL,
 	     "the security descriptor (%u bytes) could not be set (%s): nobody but the owner and "
 	     "administrators may do anything instead",
 	     windows->acl_len, why);
@@ -587,22 +587,22 @@ static int set_descriptor(struct attributes_place *at, const struct windows *win
 static void lose_of_volume(struct carried *carried, const struct windows *windows, bool ruling)
 {
 	if (ruling && windows->lost_owner)
-		lose(carried, REPORT_VOLUME, "owners: %s is nobody here: its files are user %u's",
+		lose(carried, LOSS_VOLUME, "owners: %s is nobody here: its files are user %u's",
 		     windows->lost_owner, windows->uid);
 	if (ruling && windows->lost_group)
-		lose(carried, REPORT_VOLUME, "groups: %s is nobody here: its files are group %u's",
+		lose(carried, LOSS_VOLUME, "groups: %s is nobody here: its files are group %u's",
 		     windows->lost_group, windows->gid);
 	if (ruling && windows->less)
-		lose(carried, REPORT_VOLUME,
+		lose(carried, LOSS_VOLUME,
 		     "permission bits: some descriptors allow what smb-modes = descriptor does "
 		     "not: "
 		     "to others than owner, group and everybody, to who may be denied it, or more "
 		     "than read, write, execute");
 	if (windows->no_sacl)
-		lose(carried, REPORT_VOLUME,
+		lose(carried, LOSS_VOLUME,
 		     "SACLs: the old server did not show them (it takes SeSecurityPrivilege)");
 	if (windows->no_streams)
-		lose(carried, REPORT_VOLUME, "streams: the old server cannot list them");
+		lose(carried, LOSS_VOLUME, "streams: the old server cannot list them");
 }
 
 /*
@@ -620,7 +620,7 @@ static int set_windows(const struct volume_config *config, struct attributes_pla
 	if (ruling)
 		*perms = windows->perms;
 	if (ruling && windows->bound_owner)
-		lose(carried, REPORT_OWNER,
+		lose(carried, LOSS_OWNER,
 		     "its descriptor (OWNER RIGHTS) keeps its owner %s from changing it, and the "
 		     "owner of a file may always change its mode: user %u's, with no more rights "
 		     "than everybody",
@@ -631,9 +631,9 @@ static int set_windows(const struct volume_config *config, struct attributes_pla
 			ret = set_descriptor(at, windows, ruling, perms, carried);
 	}
 	for (guint i = 0; i < xattrs->lost->len; i++)
-		lose(carried, REPORT_SOURCE, "%s", (char *)xattrs->lost->pdata[i]);
+		lose(carried, LOSS_SOURCE, "%s", (char *)xattrs->lost->pdata[i]);
 	for (guint i = 0; i < windows->lost_streams->len; i++)
-		lose(carried, REPORT_XATTR, "%s", (char *)windows->lost_streams->pdata[i]);
+		lose(carried, LOSS_XATTR, "%s", (char *)windows->lost_streams->pdata[i]);
 	if (windows->lost_streams->len)
 		carried->left.what |= LEFT_OTHERS;
 	lose_of_volume(carried, windows, ruling);

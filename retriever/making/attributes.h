@@ -30,7 +30,7 @@ bool attributes_take_answer(struct backend_request *req, struct source_entry *en
 			    struct source_xattrs **xattrs);
 
 struct carried {
-	GPtrArray *lost;      /* of struct report_line without paths; NULL: nothing */
+	GPtrArray *lost;      /* of struct loss_line without paths; NULL: nothing */
 	bool acl, xattrs;     /* what it got */
 	struct left_out left; /* the mark that it got, if anything is lost */
 };

@@ -337,7 +337,7 @@ static bool is_removed(int dir_fd)
 	return fstat(dir_fd, &st) == 0 && st.st_nlink == 0;
 }
 
-static int report_apart(const struct new_object *m, const char *why)
+static int add_apart_loss(const struct new_object *m, const char *why)
 {
 	g_autofree char *dir = retriever_fd_path(m->parent->fd);
 	g_autofree char *path = g_build_filename(dir, m->entry->name, NULL);
@@ -346,7 +346,7 @@ static int report_apart(const struct new_object *m, const char *why)
 		"one; here it is a file of its own: %s",
 		why);
 
-	return report_add(m->retriever->report, REPORT_SOURCE, path, text);
+	return losses_add(m->retriever->losses, LOSS_SOURCE, path, text);
 }
 
 /*
@@ -362,8 +362,8 @@ static int part_in_create(const struct new_object *m, char id[LINK_NAME_LEN])
 	if (!project.inherited)
 		return -EXDEV;
 	links_name_apart(id, project.id, &m->entry->attr);
-	return report_add(
-		m->retriever->report, REPORT_LINK, path,
+	return losses_add(
+		m->retriever->losses, LOSS_LINK, path,
 		"a file with several names, of which others are in another project of the "
 		"new file system, where names of one file cannot be: it is a file of its "
 		"own");
@@ -381,7 +381,7 @@ static int create_linked(struct new_object *m)
 	if (faccessat(m->dir_fd, m->as, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
 		return MAKE_THERE;
 	why = links_begin(m->retriever, m->entry);
-	ret = why ? report_apart(m, why) : 0;
+	ret = why ? add_apart_loss(m, why) : 0;
 	if (ret)
 		return ret;
 	links_name(id, &object);

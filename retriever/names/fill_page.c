@@ -461,10 +461,10 @@ static void leave_out_snapshots(struct fill *fill, const char *name)
 	struct retriever *retriever = fill->object->retriever;
 	g_autofree char *directory = retriever_fd_path(fill->object->fd);
 	g_autofree char *path = g_strconcat(directory, "/", name, NULL);
-	int ret = report_add(retriever->report, REPORT_NAME, path, SNAPSHOT_TEXT);
+	int ret = losses_add(retriever->losses, LOSS_NAME, path, SNAPSHOT_TEXT);
 
 	if (!ret)
-		ret = report_sync(retriever->report);
+		ret = losses_sync(retriever->losses);
 	if (ret)
 		failed_names_add(&fill->failed_names, name, ret,
 				 "what is not brought could not be put into the report");

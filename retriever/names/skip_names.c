@@ -194,7 +194,7 @@ int skip_names_record_path(struct retriever *retriever, const char *path, const 
 
 	log_event(EVENT_NAME_SKIPPED, G_LOG_LEVEL_MESSAGE, path, text, 0,
 		  "%s: skipped by the administrator: %s", path, text);
-	return report_add(retriever->report, REPORT_NAME, path, text);
+	return losses_add(retriever->losses, LOSS_NAME, path, text);
 }
 
 /* What of the directory has no name here.  Under the path that it had there, too: clients may
@@ -235,7 +235,7 @@ int skip_names_record(struct skip_names *skip, struct retriever *retriever, cons
 		ret = record_nameless(skip, retriever, source, text);
 	}
 	g_mutex_unlock(&skip->lock);
-	return ret ? ret : report_sync(retriever->report);
+	return ret ? ret : losses_sync(retriever->losses);
 }
 
 static bool is_left_out(struct skip_names *skip, const char *dir, const char *shown)

@@ -43,7 +43,7 @@ uint64_t skip_names_count(struct skip_names *skip);
 /* Puts what was left out into the report and the log; durable after.  Blocks for the disk.  0 or
  * -errno: then the directory must not be called filled.  path: its, on the old server, or NULL. */
 int skip_names_record(struct skip_names *skip, struct retriever *retriever, const char *path);
-/* Likewise one object, by its path; report_sync() is the caller's.  because may be NULL. */
+/* Likewise one object, by its path; losses_sync() is the caller's.  because may be NULL. */
 int skip_names_record_path(struct retriever *retriever, const char *path, const char *reason,
 			   const char *because);
 /* What the directory's prior copy (prior.h), at prior_fd, has of these names goes aside: it is not

@@ -34,7 +34,7 @@ static void append_key(GString *line, const struct migrate_binding *key)
 
 static void append_text(GString *line, const char *text)
 {
-	g_autofree char *escaped = report_escape(text);
+	g_autofree char *escaped = loss_escape(text);
 
 	g_string_append_c(line, '\t');
 	g_string_append(line, escaped);

@@ -67,7 +67,7 @@ struct retriever {
 	struct durability *durability;
 	struct gate *gate;
 	struct errors *errors;
-	struct report *report;
+	struct losses *losses;
 	struct server *server;
 	/* what requests are open, for status: set by the server; main thread */
 	void (*describe)(void *describer, GKeyFile *file);

@@ -15,7 +15,7 @@ const char *volume_state_name(enum volume_state state)
 }
 
 /* By a release that left no mark at the root. */
-static bool is_report_kept(const struct retriever *retriever)
+static bool has_kept_losses(const struct retriever *retriever)
 {
 	return retriever->config->report && access(retriever->config->report, F_OK) == 0;
 }
@@ -33,7 +33,7 @@ static enum volume_state state(struct retriever *retriever)
 		return VOLUME_WHOLE;
 	/* there may be something in it that is to be adopted; what was attached keeps a mark */
 	if (retriever->private_fd >= 0 || migrate_is_vacant(retriever->root_fd, true) ||
-	    !(left_out_was_attached(retriever->root_fd) || is_report_kept(retriever)))
+	    !(left_out_was_attached(retriever->root_fd) || has_kept_losses(retriever)))
 		return VOLUME_UNATTACHED;
 	return VOLUME_FINISHED;
 }

@@ -50,7 +50,7 @@ static void save(void *arg)
 	history_save(rates->retriever);
 	limits_set_save(rates->retriever);
 	errors_save(rates->retriever->errors);
-	report_sync(rates->retriever->report);
+	losses_sync(rates->retriever->losses);
 	old_handles_save(rates->retriever);
 	g_atomic_int_set(&rates->saving, 0);
 }

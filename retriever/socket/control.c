@@ -116,8 +116,8 @@ static char *status_text(struct retriever *r, bool verbose)
 	g_key_file_set_int64(f, "counters", "errors-since", errors_since(r->errors));
 	g_key_file_set_int64(f, "counters", "acls-carried", COUNT_GET(r, acls_carried));
 	g_key_file_set_int64(f, "counters", "xattrs-carried", COUNT_GET(r, xattrs_carried));
-	g_key_file_set_uint64(f, "counters", "losses", report_count(r->report));
-	g_key_file_set_uint64(f, "counters", "names-skipped", report_names(r->report));
+	g_key_file_set_uint64(f, "counters", "losses", losses_count(r->losses));
+	g_key_file_set_uint64(f, "counters", "names-skipped", losses_names(r->losses));
 	g_key_file_set_int64(f, "counters", "same", COUNT_GET(r, same));
 	g_key_file_set_int64(f, "counters", "left-over", COUNT_GET(r, left_over));
 	g_key_file_set_int64(f, "counters", "bytes-corrected", COUNT_GET(r, bytes_corrected));
@@ -416,7 +416,7 @@ static int command_report(struct retriever *r, const char *argument, char **text
 {
 	g_autoptr(GKeyFile) f = g_key_file_new();
 	g_autofree char *here =
-		g_strconcat(r->config->root, "/" MIGRATE_PRIVATE_DIR "/" REPORT_FILE, NULL);
+		g_strconcat(r->config->root, "/" MIGRATE_PRIVATE_DIR "/" LOSSES_FILE, NULL);
 	bool kept = r->private_fd < 0;
 
 	g_key_file_set_string(f, "report", "path", kept ? r->config->report : here);

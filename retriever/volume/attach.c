@@ -96,7 +96,7 @@ int attach_report(struct retriever *retriever)
 		ret = left_out_attached(retriever->root_fd);
 	for (char **line = lines; *line && !ret; line++)
 		if (**line)
-			ret = report_add(retriever->report, REPORT_VOLUME, "", *line);
+			ret = losses_add(retriever->losses, LOSS_VOLUME, "", *line);
 	return ret;
 }
 
@@ -174,7 +174,7 @@ int attach_refresh_root(struct retriever *retriever)
  * a crash. */
 static int inherit_attach(struct retriever *retriever, const struct prior *prior)
 {
-	static const char *const kept[] = {TEMPLATES_FILE, REPORT_FILE, ASIDE_DIR,
+	static const char *const kept[] = {TEMPLATES_FILE, LOSSES_FILE, ASIDE_DIR,
 					   LISTING_ENTRIES_DIR};
 	int fd = openat(prior->fd, MIGRATE_PRIVATE_DIR,
 			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -408,7 +408,7 @@ static int bind_root(struct retriever *retriever, const struct source_xattrs *xa
 	if (fd >= 0)
 		close(fd);
 	errors_set_directory(retriever->errors, retriever->private_fd);
-	report_set_directory(retriever->report, retriever->private_fd);
+	losses_set_directory(retriever->losses, retriever->private_fd);
 	counters_reset(retriever);
 	history_reset(retriever);
 	COUNT_SET(retriever, directories_found, 1);

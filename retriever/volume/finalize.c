@@ -38,17 +38,17 @@ static void leave_private(struct retriever *retriever)
 {
 	private_leave(retriever);
 	errors_set_directory(retriever->errors, -1);
-	report_set_directory(retriever->report, -1);
+	losses_set_directory(retriever->losses, -1);
 	templates_set_directory(retriever->templates, -1);
 }
 
-static int keep_report(struct retriever *retriever, char **message)
+static int keep_losses(struct retriever *retriever, char **message)
 {
 	const char *path = retriever->config->report;
 	g_autofree char *head = g_strdup_printf(
 		"carried\tacls\t%" G_GINT64_FORMAT "\ncarried\txattrs\t%" G_GINT64_FORMAT "\n",
 		COUNT_GET(retriever, acls_carried), COUNT_GET(retriever, xattrs_carried));
-	int ret = report_keep(retriever->report, path, head);
+	int ret = losses_keep(retriever->losses, path, head);
 
 	if (!ret)
 		ret = history_keep(retriever);
@@ -116,7 +116,7 @@ int finalize_volume(struct retriever *retriever, bool unwatched, char **message)
 {
 	struct verify_count count;
 	enum volume_state state = volume_state(retriever);
-	uint64_t losses = report_count(retriever->report), names = report_names(retriever->report);
+	uint64_t losses = losses_count(retriever->losses), names = losses_names(retriever->losses);
 	int ret;
 
 	if (state == VOLUME_FINISHED)
@@ -150,7 +150,7 @@ int finalize_volume(struct retriever *retriever, bool unwatched, char **message)
 		*message = g_strdup_printf("%s: %s", retriever->config->root, g_strerror(-ret));
 		return ret;
 	}
-	ret = keep_report(retriever, message);
+	ret = keep_losses(retriever, message);
 	if (!ret)
 		ret = keep_proof(retriever, message);
 	if (ret)

@@ -232,7 +232,7 @@ static int write_down(struct retriever *retriever, const GPtrArray *names, const
 
 		ret = skip_names_record_path(retriever, path, reason, because);
 	}
-	return ret ? ret : report_sync(retriever->report);
+	return ret ? ret : losses_sync(retriever->losses);
 }
 
 /* ---- taking it away ---- */

@@ -24,7 +24,7 @@ static inline void skips(const char *what, const char *name, const char *part)
 static inline char *report_text(void)
 {
 	g_autofree char *path =
-		g_strconcat(core.root, "/" MIGRATE_PRIVATE_DIR "/" REPORT_FILE, NULL);
+		g_strconcat(core.root, "/" MIGRATE_PRIVATE_DIR "/" LOSSES_FILE, NULL);
 	char *text = NULL;
 
 	return g_file_get_contents(path, &text, NULL, NULL) ? text : g_strdup("");

@@ -168,15 +168,15 @@ static inline void made_walk_begin(struct made_walk *made, const struct made_obj
 	made->walk = (struct walk){.gate = gate_new(&made->fake.base, 0),
 				   .judge = &made->judge,
 				   .samples = &made->samples,
-				   .losses = losses_new(),
+				   .notices = notices_new(),
 				   .tally = &made->tally,
 				   .pending = pending_new(made->dir_fd),
 				   .carries = BACKEND_CARRIES_XATTR,
 				   .workers = 4,
 				   .share = WALK_ALL,
 				   .list = one_directory_run};
-	made->walk.readable = readable_new(made->walk.losses);
-	judge_init(&made->judge, &made->config, limits_of(0, 4096, false, 0), made->walk.losses);
+	made->walk.readable = readable_new(made->walk.notices);
+	judge_init(&made->judge, &made->config, limits_of(0, 4096, false, 0), made->walk.notices);
 	made->tally.now = INT64_C(1000000000) * 1000000000;
 }
 
@@ -204,18 +204,18 @@ static inline void made_walk_end(struct made_walk *made)
 	judge_clear(&made->judge);
 	pending_free(made->walk.pending);
 	readable_free(made->walk.readable);
-	losses_free(made->walk.losses);
+	notices_free(made->walk.notices);
 	samples_clear(&made->samples);
 	tally_clear(&made->tally);
 	close(made->dir_fd);
 }
 
 /* The first line of the kind, which is the only one. */
-static inline const struct loss_line *made_only(struct made_walk *made, enum loss_kind kind)
+static inline const struct notice_line *made_only(struct made_walk *made, enum notice_kind kind)
 {
-	ck_assert_msg(losses_total(made->walk.losses, kind) == 1, "%s: %u", loss_key(kind),
-		      (unsigned)losses_total(made->walk.losses, kind));
-	return losses_first(made->walk.losses, kind)->pdata[0];
+	ck_assert_msg(notices_total(made->walk.notices, kind) == 1, "%s: %u", notice_key(kind),
+		      (unsigned)notices_total(made->walk.notices, kind));
+	return notices_first(made->walk.notices, kind)->pdata[0];
 }
 
 #endif

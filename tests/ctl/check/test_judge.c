@@ -13,9 +13,9 @@ static void begin(void)
 	made.judge.limits = limits_of(EXT4_SUPER_MAGIC, 4096, false, 0);
 }
 
-static uint64_t total(enum loss_kind kind)
+static uint64_t total(enum notice_kind kind)
 {
-	return losses_total(made.walk.losses, kind);
+	return notices_total(made.walk.notices, kind);
 }
 
 /* A file of that name. */
@@ -34,19 +34,19 @@ START_TEST(times)
 
 	begin();
 	for (unsigned size = 128; size <= 256; size += 128) {
-		const uint64_t before = total(LOSS_TIME);
+		const uint64_t before = total(NOTICE_TIME);
 
 		made.judge.limits = limits_of(EXT4_SUPER_MAGIC, 4096, false, size);
 		attr.mtime = INT64_C(1000000000500);
 		judge_object(&made.judge, "f", &attr, NULL);
 		attr.mtime = INT64_C(5680281600) * 1000000000; /* 2150 */
 		judge_object(&made.judge, "f", &attr, NULL);
-		ck_assert_uint_eq(total(LOSS_TIME) - before, size == 128 ? 2 : 0);
+		ck_assert_uint_eq(total(NOTICE_TIME) - before, size == 128 ? 2 : 0);
 		attr.mtime = INT64_MAX;
 		attr.far_mtime = 13569465600;
 		judge_object(&made.judge, "f", &attr, NULL);
 		attr.far_mtime = 0;
-		ck_assert_uint_eq(total(LOSS_TIME) - before, size == 128 ? 3 : 1);
+		ck_assert_uint_eq(total(NOTICE_TIME) - before, size == 128 ? 3 : 1);
 	}
 	made_walk_end(&made);
 }
@@ -73,14 +73,14 @@ START_TEST(names)
 	}
 	ck_assert(!judge_name(&made.judge, "", listed(".migrate")));
 	ck_assert(judge_name(&made.judge, "d", listed(".migrate")));
-	ck_assert_uint_eq(total(LOSS_NAME), 1);
+	ck_assert_uint_eq(total(NOTICE_NAME), 1);
 	ck_assert(judge_name(&made.judge, "d", listed(".snapshot")));
 	ck_assert(!judge_name(&made.judge, "d", &snapshots));
-	ck_assert_uint_eq(total(LOSS_NAME), 2);
+	ck_assert_uint_eq(total(NOTICE_NAME), 2);
 	backend_batch_refuse(batch, g_strdup("bad"), "why");
 	batch->rejected += 3;
 	judge_refused(&made.judge, "d", batch);
-	ck_assert_uint_eq(total(LOSS_NAME), 6);
+	ck_assert_uint_eq(total(NOTICE_NAME), 6);
 	backend_batch_free(batch);
 	made_walk_end(&made);
 }
@@ -110,9 +110,9 @@ START_TEST(limits)
 		{.mode = 0, .nlink = 1},
 		{.mode = S_IFREG, .nlink = 1, .mtime = INT64_MIN},
 	};
-	static const enum loss_kind kinds[] = {LOSS_SIZE,    LOSS_SYMLINK,   LOSS_LINKS,
-					       NOTE_SPECIAL, NOTE_ELSEWHERE, LOSS_TYPE,
-					       LOSS_TIME};
+	static const enum notice_kind kinds[] = {NOTICE_SIZE,  NOTICE_SYMLINK, NOTICE_LINKS,
+						 NOTE_SPECIAL, NOTE_ELSEWHERE, NOTICE_TYPE,
+						 NOTICE_TIME};
 
 	begin();
 	for (unsigned i = 0; i < G_N_ELEMENTS(attrs); i++) {
@@ -137,16 +137,16 @@ START_TEST(attributes)
 	source_xattrs_add(xattrs, "user.small", value, 1000);
 	source_xattrs_lose(xattrs, "what is lost");
 	ck_assert_uint_ge(judge_object(&made.judge, "a", &attr, xattrs), 1000);
-	ck_assert_str_eq(made_only(&made, LOSS_SOURCE)->text, "what is lost");
-	ck_assert_uint_eq(total(LOSS_XATTR), 0);
+	ck_assert_str_eq(made_only(&made, NOTICE_SOURCE)->text, "what is lost");
+	ck_assert_uint_eq(total(NOTICE_XATTR), 0);
 	source_xattrs_add(xattrs, "user.large", value, 3500);
 	judge_object(&made.judge, "a", &attr, xattrs);
-	ck_assert_uint_eq(total(LOSS_XATTR), 1);
+	ck_assert_uint_eq(total(NOTICE_XATTR), 1);
 	source_xattrs_add(xattrs, "trusted.x", value, 1);
 	source_xattrs_add(xattrs, XATTR_ACL_ACCESS, "bad", 3);
 	judge_object(&made.judge, "a", &attr, xattrs);
-	ck_assert_uint_eq(total(LOSS_XATTR), 3);
-	ck_assert_uint_eq(total(LOSS_ACL), 1);
+	ck_assert_uint_eq(total(NOTICE_XATTR), 3);
+	ck_assert_uint_eq(total(NOTICE_ACL), 1);
 	source_xattrs_free(xattrs);
 	made_walk_end(&made);
 }
@@ -157,16 +157,16 @@ START_TEST(owners)
 {
 	const struct source_attr attr = {
 		.mode = S_IFREG, .nlink = 1, .uid = 2000, .gid = 3999999999};
-	const struct loss_line *line;
+	const struct notice_line *line;
 
 	begin();
 	made.config.map_users = owners_parse("1000:2000 4000:3999999998", NULL);
 	judge_object(&made.judge, "a", &attr, NULL);
 	judge_object(&made.judge, "b", &attr, NULL);
-	ck_assert_uint_eq(total(LOSS_OWNER), 2); /* 2000 is what 1000 becomes, too */
-	ck_assert_uint_ge(losses_first(made.walk.losses, NOTE_OWNER)->len, 1);
-	line = losses_first(made.walk.losses, NOTE_OWNER)
-		       ->pdata[losses_first(made.walk.losses, NOTE_OWNER)->len - 1];
+	ck_assert_uint_eq(total(NOTICE_OWNER), 2); /* 2000 is what 1000 becomes, too */
+	ck_assert_uint_ge(notices_first(made.walk.notices, NOTE_OWNER)->len, 1);
+	line = notices_first(made.walk.notices, NOTE_OWNER)
+		       ->pdata[notices_first(made.walk.notices, NOTE_OWNER)->len - 1];
 	ck_assert_str_eq(line->text, "group 3999999999");
 	ck_assert_uint_eq(line->count, 2);
 	owners_free(made.config.map_users);

@@ -18,7 +18,7 @@ static void save(void)
 
 	ck_assert(kept_open(&kept, made_dir, "v", NULL));
 	made_walk_root(&made);
-	losses_add(made.walk.losses, LOSS_ACL, "a", "b");
+	notices_add(made.walk.notices, NOTICE_ACL, "a", "b");
 	ck_assert(kept_save(&kept, &made.walk, &survey, NULL));
 	made_walk_end(&made);
 	kept_close(&kept);
@@ -35,7 +35,7 @@ static bool load(const char *source, unsigned share, GError **error)
 		ck_assert_double_eq_tol(survey.seconds, 1.5, 1e-9);
 		ck_assert_uint_eq(survey.runs, 2);
 		ck_assert_uint_eq(pending_count(made.walk.pending), 1);
-		ck_assert_uint_eq(losses_total(made.walk.losses, LOSS_ACL), 1);
+		ck_assert_uint_eq(notices_total(made.walk.notices, NOTICE_ACL), 1);
 		ck_assert_uint_eq(tally_objects(&made.tally), 1);
 	}
 	made_walk_end(&made);

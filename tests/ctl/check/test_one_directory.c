@@ -22,7 +22,7 @@ START_TEST(looked_up)
 	RUN(tree);
 	ck_assert_uint_eq(made.tally.types[TALLY_FILES], 1);
 	ck_assert_uint_eq(made.tally.bytes, 9);
-	ck_assert_str_eq(made_only(&made, LOSS_UNASKED)->path, "gone");
+	ck_assert_str_eq(made_only(&made, NOTICE_UNASKED)->path, "gone");
 	made_walk_end(&made);
 }
 END_TEST
@@ -39,10 +39,10 @@ START_TEST(refused)
 	};
 
 	RUN(tree);
-	ck_assert_str_eq(made_only(&made, LOSS_UNLISTED)->path, "closed");
-	ck_assert_str_eq(made_only(&made, LOSS_UNASKED)->path, "silent");
-	ck_assert_str_eq(made_only(&made, LOSS_UNREAD)->path, "secret");
-	ck_assert_str_eq(made_only(&made, LOSS_SOURCE)->path, "lossy");
+	ck_assert_str_eq(made_only(&made, NOTICE_UNLISTED)->path, "closed");
+	ck_assert_str_eq(made_only(&made, NOTICE_UNASKED)->path, "silent");
+	ck_assert_str_eq(made_only(&made, NOTICE_UNREAD)->path, "secret");
+	ck_assert_str_eq(made_only(&made, NOTICE_SOURCE)->path, "lossy");
 	ck_assert_uint_eq(made.tally.types[TALLY_FILES], 3);
 	made_walk_end(&made);
 }
@@ -60,12 +60,12 @@ START_TEST(broken_off)
 	made_breaks = 5;
 	RUN(tree);
 	ck_assert_uint_eq(made.tally.types[TALLY_FILES], 5);
-	ck_assert_uint_eq(losses_sum(made.walk.losses), 0);
+	ck_assert_uint_eq(notices_sum(made.walk.notices), 0);
 	made_walk_end(&made);
 	made_breaks = 6;
 	RUN(tree);
 	ck_assert_uint_eq(made.tally.types[TALLY_FILES], 3);
-	ck_assert_ptr_nonnull(strstr(made_only(&made, LOSS_UNLISTED)->text, "breaks off"));
+	ck_assert_ptr_nonnull(strstr(made_only(&made, NOTICE_UNLISTED)->text, "breaks off"));
 	made_walk_end(&made);
 }
 END_TEST
@@ -78,7 +78,7 @@ START_TEST(folded)
 	};
 
 	RUN(tree);
-	ck_assert_uint_eq(losses_total(made.walk.losses, NOTE_FOLDED), 2);
+	ck_assert_uint_eq(notices_total(made.walk.notices, NOTE_FOLDED), 2);
 	made_walk_end(&made);
 }
 END_TEST
@@ -95,14 +95,14 @@ START_TEST(in_itself)
 					       .fileid = 500 + i % 10};
 	}
 	RUN(tree);
-	ck_assert_ptr_nonnull(strstr(made_only(&made, LOSS_LOOP)->text, "repair that"));
+	ck_assert_ptr_nonnull(strstr(made_only(&made, NOTICE_LOOP)->text, "repair that"));
 	ck_assert_uint_eq(made.tally.types[TALLY_DIRECTORIES],
 			  12); /* the root, ten, and the first again */
 	made_walk_end(&made);
 	for (unsigned i = 1; i < G_N_ELEMENTS(tree); i++)
 		tree[i].mtime = i; /* numbers come again, as those of subvolumes' roots do */
 	RUN(tree);
-	ck_assert_uint_eq(losses_sum(made.walk.losses), 0);
+	ck_assert_uint_eq(notices_sum(made.walk.notices), 0);
 	ck_assert_uint_eq(made.tally.types[TALLY_DIRECTORIES], 72);
 	made_walk_end(&made);
 }

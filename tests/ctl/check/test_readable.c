@@ -4,19 +4,19 @@
 #include "ctl/check/readable.h"
 #include "tests/ctl/report/made.h"
 
-static struct losses *losses;
+static struct notices *notices;
 static struct readable *readable;
 
 static void begin(void)
 {
-	losses = losses_new();
-	readable = readable_new(losses);
+	notices = notices_new();
+	readable = readable_new(notices);
 }
 
 static void end(void)
 {
 	readable_free(readable);
-	losses_free(losses);
+	notices_free(notices);
 }
 
 static bool ask(const char *path, uint32_t uid, mode_t mode, uint64_t *kind)
@@ -40,7 +40,7 @@ START_TEST(refused)
 	readable_answer(readable, other, "b", 0);
 	ck_assert(!ask("later", 1, 0600, &kind));
 	ck_assert(!ask("later", 2, 0600, &other));
-	ck_assert_uint_eq(losses_total(losses, LOSS_UNREAD), 102);
+	ck_assert_uint_eq(notices_total(notices, NOTICE_UNREAD), 102);
 	ck_assert_uint_eq(readable_kinds(readable), 2);
 	end();
 }
@@ -55,13 +55,13 @@ START_TEST(busy_or_gone)
 	ck_assert(ask("a", 1, 0600, &kind));
 	readable_answer(readable, kind, "a", -EBUSY);
 	ck_assert(!ask("b", 1, 0600, &kind));
-	ck_assert_uint_eq(losses_total(losses, NOTE_BUSY), 1);
-	ck_assert_uint_eq(losses_total(losses, LOSS_UNREAD), 0);
+	ck_assert_uint_eq(notices_total(notices, NOTE_BUSY), 1);
+	ck_assert_uint_eq(notices_total(notices, NOTICE_UNREAD), 0);
 	ck_assert(ask("a", 2, 0600, &kind));
 	readable_answer(readable, kind, "a", -ENOENT);
 	ck_assert(ask("b", 2, 0600, &kind));
 	readable_answer(readable, kind, "b", -EACCES);
-	ck_assert_uint_eq(losses_total(losses, LOSS_UNREAD), 1);
+	ck_assert_uint_eq(notices_total(notices, NOTICE_UNREAD), 1);
 	end();
 }
 END_TEST
@@ -118,7 +118,7 @@ START_TEST(kept)
 	ck_assert(!ask("b", 1, 0600, &kind));
 	ck_assert(!ask("b", 2, 0600, &kind));
 	ck_assert(ask("b", 3, 0600, &kind));
-	ck_assert_uint_eq(losses_total(losses, LOSS_UNREAD), 1);
+	ck_assert_uint_eq(notices_total(notices, NOTICE_UNREAD), 1);
 	end();
 	begin();
 	g_key_file_set_value(state, "readable", "kinds", "1:x;");

@@ -10,7 +10,7 @@ START_TEST(parsed)
 	struct survey survey;
 	g_autofree char *text = NULL;
 	g_autoptr(JsonParser) parser = json_parser_new();
-	JsonObject *root, *losses, *acl;
+	JsonObject *root, *notices, *acl;
 
 	whole_begin(&survey);
 	whole_lose(&survey);
@@ -19,9 +19,9 @@ START_TEST(parsed)
 	root = json_node_get_object(json_parser_get_root(parser));
 	ck_assert_int_eq(json_object_get_int_member(root, "quickmigrate_check"), SHOW_FORMAT);
 	ck_assert_str_eq(json_object_get_string_member(root, "verdict"), "losses");
-	losses = json_object_get_object_member(root, "losses");
-	ck_assert_uint_eq(json_object_get_size(losses), LOSS_NOTES);
-	acl = json_object_get_object_member(losses, "acl");
+	notices = json_object_get_object_member(root, "losses");
+	ck_assert_uint_eq(json_object_get_size(notices), NOTICE_NOTES);
+	acl = json_object_get_object_member(notices, "acl");
 	ck_assert_int_eq(json_object_get_int_member(acl, "total"), 1);
 	ck_assert_uint_eq(json_array_get_length(json_object_get_array_member(acl, "first")), 1);
 	ck_assert_uint_eq(
@@ -64,8 +64,8 @@ START_TEST(as_a_page)
 	ck_assert_ptr_nonnull(strstr(page, "&lt;script&gt;"));
 	ck_assert_ptr_nonnull(strstr(page, "<p class=\"good\">Go.</p>"));
 	ck_assert_ptr_nonnull(strstr(page, "<meter"));
-	for (unsigned i = 0; i < LOSS_KINDS; i++)
-		ck_assert_msg(strstr(page, loss_title(i)) != NULL, "%s", loss_title(i));
+	for (unsigned i = 0; i < NOTICE_KINDS; i++)
+		ck_assert_msg(strstr(page, notice_title(i)) != NULL, "%s", notice_title(i));
 	survey_clear(&survey);
 }
 END_TEST

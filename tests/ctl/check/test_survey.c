@@ -17,7 +17,7 @@ START_TEST(go)
 {
 	whole_begin(&survey);
 	verdict(SURVEY_GO, "Go:");
-	losses_add(survey.losses, NOTE_SMB_NAME, "a", "b");
+	notices_add(survey.notices, NOTE_SMB_NAME, "a", "b");
 	verdict(SURVEY_GO, "Go:");
 	survey.target.known = false;
 	verdict(SURVEY_GO, "Go:");
@@ -28,7 +28,7 @@ END_TEST
 START_TEST(with_losses)
 {
 	whole_begin(&survey);
-	losses_add(survey.losses, LOSS_ACL, "a", "b");
+	notices_add(survey.notices, NOTICE_ACL, "a", "b");
 	verdict(SURVEY_LOSSES, "1 things");
 	survey_clear(&survey);
 	whole_begin(&survey);
@@ -49,9 +49,9 @@ START_TEST(stop)
 	survey.target.inodes_available = 3;
 	verdict(SURVEY_STOP, "Inodes in /new");
 	survey.target.inodes_available = 1000;
-	losses_count(survey.losses, LOSS_UNREAD, 4);
+	notices_count(survey.notices, NOTICE_UNREAD, 4);
 	verdict(SURVEY_LOSSES, "4 things");
-	losses_count(survey.losses, LOSS_UNREAD, 4);
+	notices_count(survey.notices, NOTICE_UNREAD, 4);
 	verdict(SURVEY_STOP, "does not let this machine read 8 of 10 files");
 	survey_clear(&survey);
 	whole_begin(&survey);
@@ -61,7 +61,7 @@ START_TEST(stop)
 	whole_begin(&survey);
 	tally_clear(&survey.tally);
 	survey.tally.types[TALLY_DIRECTORIES] = 1;
-	losses_add(survey.losses, LOSS_UNLISTED, "", "why");
+	notices_add(survey.notices, NOTICE_UNLISTED, "", "why");
 	verdict(SURVEY_STOP, "does not list the root");
 	survey_clear(&survey);
 	whole_begin(&survey);

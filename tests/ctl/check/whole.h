@@ -14,13 +14,13 @@ static inline void whole_begin(struct survey *survey)
 				  .source = g_strdup("nfs://old/projects"),
 				  .version = g_strdup("migratectl 1"),
 				  .made = 1790000000,
-				  .losses = losses_new(),
+				  .notices = notices_new(),
 				  .seconds = 2,
 				  .requests = 100,
 				  .runs = 1,
 				  .share = WALK_ALL,
 				  .not_carried = g_strdup("this\nand that")};
-	survey->readable = readable_new(survey->losses);
+	survey->readable = readable_new(survey->notices);
 	survey->tally.now = INT64_C(1790000000000000000);
 	for (unsigned i = 0; i < 10; i++)
 		tally_add(&survey->tally, i ? HOSTILE : "", &attr);
@@ -43,8 +43,8 @@ static inline void whole_begin(struct survey *survey)
 
 static inline void whole_lose(struct survey *survey)
 {
-	for (unsigned i = 0; i < LOSS_KINDS; i++)
-		losses_add(survey->losses, i, HOSTILE, HOSTILE);
+	for (unsigned i = 0; i < NOTICE_KINDS; i++)
+		notices_add(survey->notices, i, HOSTILE, HOSTILE);
 }
 
 #endif

@@ -16,7 +16,7 @@ static void setup(void)
 
 static char *content(void)
 {
-	g_autofree char *path = g_strconcat(core_base, "/" REPORT_FILE, NULL);
+	g_autofree char *path = g_strconcat(core_base, "/" LOSSES_FILE, NULL);
 	char *text = NULL;
 
 	return g_file_get_contents(path, &text, NULL, NULL) ? text : g_strdup("");
@@ -31,81 +31,81 @@ static void expect(const char *text)
 
 START_TEST(i12_kept_across_restarts)
 {
-	struct report *report = report_new(dir);
+	struct losses *losses = losses_new(dir);
 
 	expect(""); /* no file for nothing */
-	ck_assert_int_eq(report_add(report, REPORT_ACL, "/a\tb\n", "why \"\\"), 0);
-	ck_assert_int_eq(report_add(report, REPORT_TIME, "/\303\244", "\377"), 0);
-	ck_assert_int_eq(report_add(report, REPORT_ACL, "/a\tb\n", "why \"\\"), 0); /* known */
-	ck_assert_uint_eq(report_count(report), 2);
-	report_free(report); /* without a sync: as after a kill */
-	report = report_new(dir);
-	ck_assert_uint_eq(report_count(report), 2);
-	ck_assert_int_eq(report_add(report, REPORT_ACL, "/a\tb\n", "why \"\\"), 0); /* still */
-	ck_assert_int_eq(report_add(report, REPORT_XATTR, "/c", "x"), 0);
-	ck_assert_int_eq(report_sync(report), 0);
-	ck_assert_uint_eq(report_count(report), 3);
-	ck_assert_uint_eq(report_names(report), 0);
+	ck_assert_int_eq(losses_add(losses, LOSS_ACL, "/a\tb\n", "why \"\\"), 0);
+	ck_assert_int_eq(losses_add(losses, LOSS_TIME, "/\303\244", "\377"), 0);
+	ck_assert_int_eq(losses_add(losses, LOSS_ACL, "/a\tb\n", "why \"\\"), 0); /* known */
+	ck_assert_uint_eq(losses_count(losses), 2);
+	losses_free(losses); /* without a sync: as after a kill */
+	losses = losses_new(dir);
+	ck_assert_uint_eq(losses_count(losses), 2);
+	ck_assert_int_eq(losses_add(losses, LOSS_ACL, "/a\tb\n", "why \"\\"), 0); /* still */
+	ck_assert_int_eq(losses_add(losses, LOSS_XATTR, "/c", "x"), 0);
+	ck_assert_int_eq(losses_sync(losses), 0);
+	ck_assert_uint_eq(losses_count(losses), 3);
+	ck_assert_uint_eq(losses_names(losses), 0);
 	expect("acl\t/a\\tb\\n\twhy \\\"\\\\\n"
 	       "time\t/\303\244\t\\377\n"
 	       "xattr\t/c\tx\n");
-	report_free(report);
+	losses_free(losses);
 }
 END_TEST
 
 START_TEST(a_sync_without_descriptors)
 {
-	struct report *report = report_new(dir);
+	struct losses *losses = losses_new(dir);
 	struct rlimit limit, none;
 
-	ck_assert_int_eq(report_add(report, REPORT_ACL, "/a", "x"), 0);
+	ck_assert_int_eq(losses_add(losses, LOSS_ACL, "/a", "x"), 0);
 	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
 	none = limit;
 	none.rlim_cur = 3;
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
-	ck_assert_int_lt(report_sync(report), 0);
-	ck_assert_int_lt(report_sync(report), 0); /* nor afterwards */
+	ck_assert_int_lt(losses_sync(losses), 0);
+	ck_assert_int_lt(losses_sync(losses), 0); /* nor afterwards */
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
-	ck_assert_int_eq(report_sync(report), 0);
-	report_free(report);
+	ck_assert_int_eq(losses_sync(losses), 0);
+	losses_free(losses);
 }
 END_TEST
 
 START_TEST(what_a_crash_cut)
 {
-	struct report *report;
-	int fd = openat(dir, REPORT_FILE, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	struct losses *losses;
+	int fd = openat(dir, LOSSES_FILE, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 
 	ck_assert_int_eq(write(fd, "acl\t/a\tx\nacl\t/b\tcu", 18), 18);
 	close(fd);
-	report = report_new(dir);
-	ck_assert_int_eq(report_add(report, REPORT_ACL, "/b", "cut"), 0);
+	losses = losses_new(dir);
+	ck_assert_int_eq(losses_add(losses, LOSS_ACL, "/b", "cut"), 0);
 	expect("acl\t/a\tx\nacl\t/b\tcu\nacl\t/b\tcut\n");
-	report_free(report);
+	losses_free(losses);
 }
 END_TEST
 
 START_TEST(lines)
 {
-	struct report_line line;
+	struct loss_line line;
 
-	ck_assert(report_parse("owner\t/a\\tb\\n\tx \\\"\\377\n", &line));
-	ck_assert_int_eq(line.kind, REPORT_OWNER);
+	ck_assert(loss_parse("owner\t/a\\tb\\n\tx \\\"\\377\n", &line));
+	ck_assert_int_eq(line.kind, LOSS_OWNER);
 	ck_assert_str_eq(line.path, "/a\tb\n");
 	ck_assert_str_eq(line.text, "x \"\377");
-	report_line_clear(&line);
-	ck_assert(report_parse("volume\t\ttext", &line));
+	loss_line_clear(&line);
+	ck_assert(loss_parse("volume\t\ttext", &line));
 	ck_assert_str_eq(line.path, "");
-	report_line_clear(&line);
-	ck_assert(!report_parse("", &line));
-	ck_assert(!report_parse("acl\t/b", &line));
-	ck_assert(!report_parse("nonsense\t/b\tx", &line));
-	for (unsigned kind = 0; kind < REPORT_KINDS; kind++) {
-		g_autofree char *text = g_strconcat(report_kind_name(kind), "\t/p\tt\n", NULL);
+	loss_line_clear(&line);
+	ck_assert(!loss_parse("", &line));
+	ck_assert(!loss_parse("acl\t/b", &line));
+	ck_assert(!loss_parse("nonsense\t/b\tx", &line));
+	for (unsigned kind = 0; kind < LOSS_KINDS; kind++) {
+		g_autofree char *text = g_strconcat(loss_kind_name(kind), "\t/p\tt\n", NULL);
 
-		ck_assert(report_parse(text, &line));
+		ck_assert(loss_parse(text, &line));
 		ck_assert_int_eq(line.kind, kind);
-		report_line_clear(&line);
+		loss_line_clear(&line);
 	}
 }
 END_TEST
@@ -115,68 +115,68 @@ START_TEST(kept)
 {
 	g_autofree char *path = g_strconcat(core_base, "/a/b/v.report", NULL);
 	g_autofree char *text = NULL, *again = NULL;
-	struct report *report = report_new(dir);
+	struct losses *losses = losses_new(dir);
 
-	ck_assert_int_eq(report_keep(report, path, "carried\tacls\t0\n"), 0);
+	ck_assert_int_eq(losses_keep(losses, path, "carried\tacls\t0\n"), 0);
 	ck_assert(g_file_get_contents(path, &text, NULL, NULL));
 	ck_assert_str_eq(text, "carried\tacls\t0\n");
-	ck_assert_int_eq(report_add(report, REPORT_VOLUME, "", "x"), 0);
-	ck_assert_int_eq(report_add(report, REPORT_ACL, "/a", "y"), 0);
-	ck_assert_uint_eq(report_count(report), 1);
-	ck_assert_int_eq(report_keep(report, path, "carried\tacls\t1\n"), 0);
+	ck_assert_int_eq(losses_add(losses, LOSS_VOLUME, "", "x"), 0);
+	ck_assert_int_eq(losses_add(losses, LOSS_ACL, "/a", "y"), 0);
+	ck_assert_uint_eq(losses_count(losses), 1);
+	ck_assert_int_eq(losses_keep(losses, path, "carried\tacls\t1\n"), 0);
 	ck_assert(g_file_get_contents(path, &again, NULL, NULL));
 	ck_assert_str_eq(again, "carried\tacls\t1\nvolume\t\tx\nacl\t/a\ty\n");
-	ck_assert_int_lt(report_keep(report, "/proc/no/report", ""), 0);
-	report_free(report);
-	report = report_new(dir);
-	ck_assert_uint_eq(report_count(report), 1);
-	report_free(report);
+	ck_assert_int_lt(losses_keep(losses, "/proc/no/report", ""), 0);
+	losses_free(losses);
+	losses = losses_new(dir);
+	ck_assert_uint_eq(losses_count(losses), 1);
+	losses_free(losses);
 }
 END_TEST
 
 /* Names that were given up are losses, and counted by themselves too. */
 START_TEST(names)
 {
-	struct report *report = report_new(dir);
+	struct losses *losses = losses_new(dir);
 
-	ck_assert_int_eq(report_add(report, REPORT_NAME, "/a/b", "x"), 0);
-	ck_assert_int_eq(report_add(report, REPORT_NAME, "/a/c", "x"), 0);
-	ck_assert_int_eq(report_add(report, REPORT_NAME, "/a/b", "x"), 0); /* known */
-	ck_assert_int_eq(report_add(report, REPORT_ACL, "name", "x"), 0);
-	ck_assert_uint_eq(report_names(report), 2);
-	report_free(report);
-	report = report_new(dir);
-	ck_assert_uint_eq(report_names(report), 2);
-	ck_assert_uint_eq(report_count(report), 3);
-	report_set_directory(report, -1);
-	ck_assert_uint_eq(report_names(report), 0);
-	report_free(report);
+	ck_assert_int_eq(losses_add(losses, LOSS_NAME, "/a/b", "x"), 0);
+	ck_assert_int_eq(losses_add(losses, LOSS_NAME, "/a/c", "x"), 0);
+	ck_assert_int_eq(losses_add(losses, LOSS_NAME, "/a/b", "x"), 0); /* known */
+	ck_assert_int_eq(losses_add(losses, LOSS_ACL, "name", "x"), 0);
+	ck_assert_uint_eq(losses_names(losses), 2);
+	losses_free(losses);
+	losses = losses_new(dir);
+	ck_assert_uint_eq(losses_names(losses), 2);
+	ck_assert_uint_eq(losses_count(losses), 3);
+	losses_set_directory(losses, -1);
+	ck_assert_uint_eq(losses_names(losses), 0);
+	losses_free(losses);
 }
 END_TEST
 
 /* Where nothing can be written the object must not be made. */
 START_TEST(no_directory)
 {
-	struct report *report = report_new(-1);
+	struct losses *losses = losses_new(-1);
 
-	ck_assert_int_lt(report_add(report, REPORT_ACL, "/a", "x"), 0);
-	ck_assert_uint_eq(report_count(report), 0);
-	report_set_directory(report, dir);
-	ck_assert_int_eq(report_add(report, REPORT_ACL, "/a", "x"), 0);
-	ck_assert_uint_eq(report_count(report), 1);
-	report_free(report);
+	ck_assert_int_lt(losses_add(losses, LOSS_ACL, "/a", "x"), 0);
+	ck_assert_uint_eq(losses_count(losses), 0);
+	losses_set_directory(losses, dir);
+	ck_assert_int_eq(losses_add(losses, LOSS_ACL, "/a", "x"), 0);
+	ck_assert_uint_eq(losses_count(losses), 1);
+	losses_free(losses);
 }
 END_TEST
 
-static struct report *shared;
+static struct losses *shared;
 
 static void *work(void *arg)
 {
 	for (unsigned i = 0; i < 500; i++) {
 		g_autofree char *path = g_strdup_printf("/%u", i);
 
-		ck_assert_int_eq(report_add(shared, REPORT_ACL, path, "x"), 0);
-		report_sync(shared);
+		ck_assert_int_eq(losses_add(shared, LOSS_ACL, path, "x"), 0);
+		losses_sync(shared);
 	}
 	return NULL;
 }
@@ -185,13 +185,13 @@ START_TEST(many_threads)
 {
 	pthread_t threads[3];
 
-	shared = report_new(dir);
+	shared = losses_new(dir);
 	for (size_t i = 0; i < G_N_ELEMENTS(threads); i++)
 		pthread_create(&threads[i], NULL, work, NULL);
 	for (size_t i = 0; i < G_N_ELEMENTS(threads); i++)
 		pthread_join(threads[i], NULL);
-	ck_assert_uint_eq(report_count(shared), 500);
-	report_free(shared);
+	ck_assert_uint_eq(losses_count(shared), 500);
+	losses_free(shared);
 }
 END_TEST
 

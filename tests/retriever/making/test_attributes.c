@@ -96,7 +96,7 @@ START_TEST(everything)
 	core_expect_xattr(fd, "user.two", "");
 	ck_assert_uint_eq(mode_of(fd), 06660);
 	expect_times(fd);
-	ck_assert_uint_eq(report_count(core.retriever->report), 0);
+	ck_assert_uint_eq(losses_count(core.retriever->losses), 0);
 	ck_assert_int_eq(COUNT_GET(core.retriever, acls_carried), 1);
 	ck_assert_int_eq(COUNT_GET(core.retriever, xattrs_carried), 1);
 	close(fd);
@@ -124,7 +124,7 @@ START_TEST(a_directory)
 	core_expect_acl(fd, XATTR_ACL_ACCESS, NULL);
 	ck_assert_uint_eq(mode_of(fd), 0644);
 	close(fd);
-	ck_assert_uint_eq(report_count(core.retriever->report), 0);
+	ck_assert_uint_eq(losses_count(core.retriever->losses), 0);
 	core_free(&core);
 }
 END_TEST
@@ -260,7 +260,7 @@ START_TEST(attributes_that_cannot_be_set)
 	core_expect_report(&core, MIGRATE_XATTR " (1 bytes) could not be set");
 	core_expect_report(&core, "source\t");
 	core_expect_report(&core, "/new/f\tan alternate data stream\n");
-	ck_assert_uint_eq(report_count(core.retriever->report), 4);
+	ck_assert_uint_eq(losses_count(core.retriever->losses), 4);
 	ck_assert_int_eq(fgetxattr(fd, "security.capability", NULL, 0), -1);
 	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
 	core_expect(fd, 0, 5000, 1);
@@ -279,7 +279,7 @@ START_TEST(i12_not_now)
 	core_start(&core);
 	ck_assert_int_eq(core_lookup(&core, "f", O_RDONLY), -1);
 	ck_assert_uint_eq(errors_count(core.retriever->errors), 1);
-	ck_assert_uint_eq(report_count(core.retriever->report), 0);
+	ck_assert_uint_eq(losses_count(core.retriever->losses), 0);
 	core_fail_xattr = NULL;
 	close(open_stub("f"));
 	core_free(&core);
@@ -320,7 +320,7 @@ START_TEST(owners)
 	ck_assert_uint_eq(st.st_gid, 5);
 	ck_assert_int_eq(fstatat(root, "d", &st, 0), 0);
 	ck_assert_uint_eq(st.st_uid, 5000);
-	ck_assert_uint_eq(report_count(core.retriever->report), 0);
+	ck_assert_uint_eq(losses_count(core.retriever->losses), 0);
 	close(root);
 	core_free(&core);
 }
@@ -522,9 +522,9 @@ START_TEST(times_that_are_cut)
 				 0);
 		ck_assert_uint_eq(carried.lost ? carried.lost->len : 0, cases[i].lost != NULL);
 		if (cases[i].lost) {
-			const struct report_line *line = carried.lost->pdata[0];
+			const struct loss_line *line = carried.lost->pdata[0];
 
-			ck_assert_int_eq(line->kind, REPORT_TIME);
+			ck_assert_int_eq(line->kind, LOSS_TIME);
 			ck_assert_msg(strstr(line->text, cases[i].lost), "%s", line->text);
 		}
 		attributes_clear(&carried);
@@ -606,7 +606,7 @@ START_TEST(a_descriptor)
 	expect_times(fd);
 	core_expect_report(&core, "xattr\t");
 	core_expect_report(&core, "/new/f\tthe stream long (70000 bytes)");
-	ck_assert_uint_eq(report_count(core.retriever->report), 1);
+	ck_assert_uint_eq(losses_count(core.retriever->losses), 1);
 	ck_assert_int_eq(COUNT_GET(core.retriever, acls_carried), 1);
 	close(fd);
 	core_free(&core);
@@ -687,7 +687,7 @@ START_TEST(what_is_said_once)
 	core_expect_report(&core, "volume\t\tgroups: " STAFF " is nobody here");
 	core_expect_report(&core, "volume\t\tSACLs: ");
 	core_expect_report(&core, "volume\t\tstreams: ");
-	ck_assert_uint_eq(report_count(core.retriever->report), 0);
+	ck_assert_uint_eq(losses_count(core.retriever->losses), 0);
 	close(fd);
 	core_free(&core);
 }

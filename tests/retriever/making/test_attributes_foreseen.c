@@ -32,7 +32,7 @@ START_TEST(foreseen)
 	ck_assert_uint_eq(set.lost->len, 5);
 	ck_assert_uint_eq(foreseen.lost->len, set.lost->len);
 	for (guint i = 0; i < set.lost->len; i++) {
-		const struct report_line *a = set.lost->pdata[i], *b = foreseen.lost->pdata[i];
+		const struct loss_line *a = set.lost->pdata[i], *b = foreseen.lost->pdata[i];
 
 		ck_assert_int_eq(a->kind, b->kind);
 		ck_assert_str_eq(a->text, b->text);

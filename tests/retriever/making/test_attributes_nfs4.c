@@ -75,7 +75,7 @@ START_TEST(a_mode_is_enough)
 
 	ck_assert_int_lt(fgetxattr(fd, XATTR_ACL_ACCESS, NULL, 0), 0);
 	ck_assert_uint_eq(mode_of(fd), 02644);
-	ck_assert_uint_eq(report_count(core.retriever->report), 0);
+	ck_assert_uint_eq(losses_count(core.retriever->losses), 0);
 	end(fd);
 }
 END_TEST

@@ -53,14 +53,14 @@ START_TEST(i12_written_down)
 	core_start(&core);
 	fd = core_root(&core);
 	ck_assert_int_eq(skip_names_record(skip, core.retriever, NULL), 0);
-	ck_assert_uint_eq(report_names(core.retriever->report), 0);
+	ck_assert_uint_eq(losses_names(core.retriever->losses), 0);
 	ck_assert(takes(skip, fd, "/bad") && skip_names_takes_untold(skip, fd, 5));
 	ck_assert(skip_names_takes(skip, fd, "/self", "self", "in itself: repair that there"));
-	report_set_directory(core.retriever->report, -1);
+	losses_set_directory(core.retriever->losses, -1);
 	ck_assert_int_lt(skip_names_record(skip, core.retriever, NULL), 0);
-	report_set_directory(core.retriever->report, core.retriever->private_fd);
+	losses_set_directory(core.retriever->losses, core.retriever->private_fd);
 	ck_assert_int_eq(skip_names_record(skip, core.retriever, "before"), 0);
-	path = core_path(&core, MIGRATE_PRIVATE_DIR "/" REPORT_FILE);
+	path = core_path(&core, MIGRATE_PRIVATE_DIR "/" LOSSES_FILE);
 	ck_assert(g_file_get_contents(path, &text, NULL, NULL));
 	line = g_strconcat("name\t", core.root, "/bad\tno such name\n", NULL);
 	more = g_strconcat("name\t", core.root, "\t5 more names", NULL);

@@ -181,7 +181,7 @@ static ino_t made(const char *name, unsigned lines)
 	entry.handle_len = entry.attr.object ? sizeof entry.attr.object : 0;
 	memcpy(entry.handle, &entry.attr.object, entry.handle_len);
 	ck_assert_int_eq(make_object(core.retriever, &parent, &entry, NULL, NULL), 0);
-	ck_assert_uint_eq(report_count(core.retriever->report), lines);
+	ck_assert_uint_eq(losses_count(core.retriever->losses), lines);
 	ck_assert_int_eq(fstatat(parent.fd, name, &st, AT_SYMLINK_NOFOLLOW), 0);
 	return st.st_ino;
 }

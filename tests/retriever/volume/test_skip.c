@@ -271,11 +271,11 @@ START_TEST(i12_no_report)
 {
 	int fd = begin_refused(1);
 
-	report_set_directory(core.retriever->report, -1);
+	losses_set_directory(core.retriever->losses, -1);
 	skips("names", "/bad/0", "-2 ");
 	ck_assert_int_eq(core_state(fd), MIGRATE_UNFILLED);
 	core_expect_answer(&core, "errors 0", "could not be put into the report");
-	report_set_directory(core.retriever->report, core.retriever->private_fd);
+	losses_set_directory(core.retriever->losses, core.retriever->private_fd);
 	skips("names", "/bad/0", "0 ");
 	expect_filled(fd, 1);
 	close(fd);

@@ -54,7 +54,7 @@ static int leaves(int dir, const char *name, unsigned expected)
 static bool reported(const char *name)
 {
 	g_autofree char *path =
-		g_strconcat(core.root, "/" MIGRATE_PRIVATE_DIR "/" REPORT_FILE, NULL);
+		g_strconcat(core.root, "/" MIGRATE_PRIVATE_DIR "/" LOSSES_FILE, NULL);
 	g_autofree char *line =
 		g_strconcat("name\t", core.root, "/", name,
 			    "\tit is refused; skipped because: nobody misses it\n", NULL);
@@ -229,10 +229,10 @@ START_TEST(i12_no_report)
 {
 	int fd = begin_refused(1, -EACCES);
 
-	report_set_directory(core.retriever->report, -1);
+	losses_set_directory(core.retriever->losses, -1);
 	ck_assert_int_eq(leaves(fd, "f0", 0), -ENOENT);
 	ck_assert(is_here("d/f0"));
-	report_set_directory(core.retriever->report, core.retriever->private_fd);
+	losses_set_directory(core.retriever->losses, core.retriever->private_fd);
 	end(fd);
 }
 END_TEST
@@ -271,7 +271,7 @@ static struct backend *refusing_reads(struct core *made, struct backend *inner)
 static unsigned reports(void)
 {
 	g_autofree char *path =
-		g_strconcat(core.root, "/" MIGRATE_PRIVATE_DIR "/" REPORT_FILE, NULL);
+		g_strconcat(core.root, "/" MIGRATE_PRIVATE_DIR "/" LOSSES_FILE, NULL);
 	g_autofree char *line = g_strconcat("name\t", core.root, "/d/f0\t", NULL), *text = NULL;
 	unsigned n = 0;
 
@@ -329,7 +329,7 @@ START_TEST(i4_killed_at_every_step)
 		ck_assert(!is_here("d/f0") && is_here("d/f1"));
 		ck_assert_uint_ge(reports(), 1); /* once for each reason that is listed */
 		core_expect_answer(&core, "aside", "next=-1");
-		shell("! grep left- %s/" MIGRATE_PRIVATE_DIR "/" REPORT_FILE
+		shell("! grep left- %s/" MIGRATE_PRIVATE_DIR "/" LOSSES_FILE
 		      " && ! ls %s/" MIGRATE_PRIVATE_DIR "/aside 2>&1 | grep left-",
 		      core.root, core.root);
 		core_disconnect(&core);
