@@ -232,9 +232,9 @@ static enum ctl_exit survey_source(const struct ctl *ctl, struct survey_options 
 	struct survey survey = {0};
 	g_autoptr(GError) error = NULL;
 	enum ctl_exit result = CTL_USAGE;
-	struct kept kept;
+	struct checkpoint kept;
 
-	if (!kept_open(&kept, output, name, &error)) {
+	if (!checkpoint_open(&kept, output, name, &error)) {
 		ctl_complain("check: %s", error->message);
 		return result;
 	}
@@ -243,7 +243,7 @@ static enum ctl_exit survey_source(const struct ctl *ctl, struct survey_options 
 	options->progress = show_progress;
 	options->arg = &shown;
 	if (opt_anew)
-		kept_forget(&kept);
+		checkpoint_forget(&kept);
 	bool good = survey_run(options, &kept, &survey, &error);
 	if (shown.terminal)
 		fputs("\r\033[K", stderr);
@@ -252,9 +252,9 @@ static enum ctl_exit survey_source(const struct ctl *ctl, struct survey_options 
 	else
 		ctl_complain("check: %s: %s", ctl->volume, error->message);
 	if (good)
-		kept_remove(&kept);
+		checkpoint_remove(&kept);
 	survey_clear(&survey);
-	kept_close(&kept);
+	checkpoint_close(&kept);
 	return result;
 }
 

@@ -7,7 +7,7 @@
 #include "ctl/discover/describe.h"
 #include "ctl/discover/draft.h"
 #include "ctl/discover/exports_file.h"
-#include "ctl/discover/found.h"
+#include "ctl/discover/inventory.h"
 #include "ctl/discover/inquiry.h"
 #include "ctl/discover/smb_conf.h"
 #include "lib/base/spawn.h"
@@ -67,7 +67,7 @@ static gboolean check_options(const struct ctl *ctl)
 	return TRUE;
 }
 
-static void print_drafts(const struct ctl *ctl, const struct found *found)
+static void print_drafts(const struct ctl *ctl, const struct inventory *found)
 {
 	const gboolean all = !strcmp(opt_draft, "all");
 	struct draft *draft = draft_new(ctl->volume, opt_smb_user, found);
@@ -83,7 +83,7 @@ static void print_drafts(const struct ctl *ctl, const struct found *found)
 	draft_free(draft);
 }
 
-static void print_found(const struct ctl *ctl, const struct found *found)
+static void print_found(const struct ctl *ctl, const struct inventory *found)
 {
 	if (ctl->json) {
 		ctl_print_json(describe_json(ctl->volume, found), true);
@@ -100,7 +100,7 @@ static void print_found(const struct ctl *ctl, const struct found *found)
 }
 
 /* Beside what the server told. */
-static gboolean read_files(struct found *found, GError **error)
+static gboolean read_files(struct inventory *found, GError **error)
 {
 	return (!opt_exports || exports_file_read(opt_exports, found, error)) &&
 	       (!opt_smb_conf || smb_conf_read(opt_smb_conf, found, error));
@@ -112,14 +112,14 @@ static gboolean has_files(void)
 }
 
 /* Files say something even where nobody answers. */
-static gboolean ask_server(const struct inquiry *how, gboolean needless, struct found *found,
+static gboolean ask_server(const struct inquiry *how, gboolean needless, struct inventory *found,
 			   GError **error)
 {
 	if (inquire(how, found, error))
 		return TRUE;
 	found->incomplete = true;
 	if (needless && !found->notes->len)
-		found_note(found, "%s", (*error)->message);
+		inventory_note(found, "%s", (*error)->message);
 	if (needless)
 		g_clear_error(error);
 	return needless;
@@ -132,12 +132,12 @@ static enum ctl_exit run_discover(const struct ctl *ctl)
 	struct smb_secret secret = {.password = NULL};
 	struct inquiry how = {.program = program, .host = ctl->volume, .user = opt_smb_user};
 	enum ctl_exit result = CTL_REFUSED;
-	struct found found;
+	struct inventory found;
 
 	if (!check_options(ctl) || !read_wait(&how.wait) || !get_password(ctl, &secret))
 		return CTL_USAGE;
 	how.password = secret.password;
-	found_init(&found);
+	inventory_init(&found);
 	if (ask_server(&how, has_files(), &found, &error) && read_files(&found, &error)) {
 		print_found(ctl, &found);
 		result = found.incomplete ? CTL_REFUSED : CTL_OK;
@@ -145,7 +145,7 @@ static enum ctl_exit run_discover(const struct ctl *ctl)
 		ctl_complain("%s", error->message);
 	}
 	smb_secret_clear(&secret);
-	found_clear(&found);
+	inventory_clear(&found);
 	return result;
 }
 

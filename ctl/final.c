@@ -96,7 +96,7 @@ static void add_loss_final_report(struct making *m, const struct loss_line *line
 	g_autofree char *what = g_strdup_printf("%s: %s", loss_kind_name(line->kind), line->text);
 
 	if (line->kind == LOSS_NAME)
-		final_add(m->final, FINAL_GIVEN_UP, line->path, line->text);
+		final_add(m->final, FINAL_SKIPPED, line->path, line->text);
 	else
 		final_add(m->final, FINAL_LOST,
 			  line->kind == LOSS_VOLUME ? "all objects" : line->path, what);
@@ -248,7 +248,7 @@ static gboolean feed_objects(struct making *m, struct proof_sorter *sorter)
 	read_run(m, proof);
 	if (m->final->comparison.any)
 		return feed_run(m, sorter, proof);
-	m->final->unlisted = m->final->lists[FINAL_GIVEN_UP].total;
+	m->final->unlisted = m->final->lists[FINAL_SKIPPED].total;
 	return tree_read(m->root_fd, false, sorter, add_unread, m->final, &m->error);
 }
 

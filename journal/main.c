@@ -11,7 +11,7 @@
 #include "journal/store/reader.h"
 #include "lib/base/log.h"
 #include "lib/config/config.h"
-#include "lib/report/left_out.h"
+#include "lib/report/omissions.h"
 
 static struct journal *volatile journal;
 static atomic_bool ended;
@@ -55,7 +55,7 @@ static int serve(const struct volume_config *config)
 	bool good = true;
 
 	catch_signals();
-	journal = journal_new(config->root, config->journal, config->socket, left_out_was_attached,
+	journal = journal_new(config->root, config->journal, config->socket, omissions_was_attached,
 			      &error);
 	if (!journal) {
 		log_failure(error->message);

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "journal/mutes.h"
-#include "journal/own.h"
+#include "journal/retriever_process.h"
 #include "journal/store/live.h"
 
 #define READ_SIZE (256 << 10)
@@ -28,7 +28,7 @@ struct watch {
 	int fan, wake, poke;
 	pid_t self;
 	char *buffer; /* of read(2) */
-	struct own *own;
+	struct retriever_process *own;
 	GThread *thread;
 
 	GMutex lock; /* a leaf: what follows */
@@ -120,7 +120,7 @@ static void keep_all(struct watch *watch, size_t len)
 {
 	struct fanotify_event_metadata event;
 
-	own_look(watch->own);
+	retriever_process_look(watch->own);
 	g_mutex_lock(&watch->lock);
 	for (size_t at = 0; at + sizeof(event) <= len; at += event.event_len) {
 		memcpy(&event, watch->buffer + at, sizeof(event));
@@ -128,7 +128,7 @@ static void keep_all(struct watch *watch, size_t len)
 			break;
 		if (event.mask & FAN_Q_OVERFLOW)
 			lose_watch(watch);
-		else if (event.pid != watch->self && !own_is(watch->own, event.pid))
+		else if (event.pid != watch->self && !retriever_process_is(watch->own, event.pid))
 			keep_watch(watch, watch->buffer + at, event.event_len,
 				   changes_names(event.mask));
 	}
@@ -150,7 +150,7 @@ static int drain(struct watch *watch)
 			continue;
 		if (len == 0 || errno != EAGAIN)
 			return len ? errno : EIO;
-		own_read_all(watch->own);
+		retriever_process_read_all(watch->own);
 		g_mutex_lock(&watch->lock);
 		watch->seen = real;
 		watch->settled = boot;
@@ -173,7 +173,7 @@ static gpointer run_watch(gpointer arg)
 		if (poll(fds, 2, 200) < 0 && errno != EINTR)
 			error = errno;
 		/* While it listens: when it begins a copy it closes its socket and opens anew. */
-		own_look(watch->own);
+		retriever_process_look(watch->own);
 		if (fds[1].revents)
 			eventfd_read(watch->poke, &count);
 		else if (fds[0].revents)
@@ -235,7 +235,7 @@ struct watch *watch_new(int root_fd, const char *socket, pid_t self, GError **er
 	watch->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	watch->poke = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	watch->buffer = g_malloc(READ_SIZE);
-	watch->own = own_new(socket);
+	watch->own = retriever_process_new(socket);
 	for (unsigned i = 0; i < 2; i++) {
 		watch->halves[i] = (struct half){.bytes = g_malloc(WATCH_ROOM), .lost = INT64_MAX};
 		watch->halves[i].known = g_hash_table_new(hash_event, equal_events);
@@ -265,7 +265,7 @@ void watch_free(struct watch *watch)
 		close(watch->fan);
 	close(watch->wake);
 	close(watch->poke);
-	own_free(watch->own);
+	retriever_process_free(watch->own);
 	for (unsigned i = 0; i < 2; i++) {
 		g_hash_table_destroy(watch->halves[i].known);
 		g_free(watch->halves[i].bytes);

@@ -6,7 +6,7 @@
 #include "lib/schemes.h"
 #include "lib/source/cap.h"
 #include "lib/source/gate.h"
-#include "retriever/compare/proving.h"
+#include "retriever/compare/proof.h"
 #include "retriever/copies/lost_found.h"
 #include "retriever/copies/prior.h"
 #include "retriever/data/durability.h"
@@ -28,7 +28,7 @@
 #include "retriever/progress/limits_set.h"
 #include "retriever/progress/rates.h"
 #include "retriever/progress/recount.h"
-#include "retriever/progress/saved_counters.h"
+#include "retriever/progress/counters_file.h"
 #include "retriever/socket/server.h"
 #include "retriever/volume/attach.h"
 #include "retriever/volume/verify.h"
@@ -142,7 +142,7 @@ struct retriever *retriever_open(struct volume_config *config, GError **error)
 	retriever->prefill = prefill_new(retriever);
 	retriever->later = later_new(retriever);
 	retriever->rates = rates_new(retriever);
-	retriever->proving = proving_new(retriever);
+	retriever->proof = proof_new(retriever);
 	retriever->server = server_new(retriever, error);
 	if (!retriever->server)
 		goto fail;
@@ -168,7 +168,7 @@ void retriever_close(struct retriever *retriever)
 	if (retriever->backend)
 		retriever->backend->ops->close(retriever->backend);
 	jobs_wait(retriever->jobs);
-	proving_free(retriever->proving);
+	proof_free(retriever->proof);
 	durability_stop(retriever->durability);
 	jobs_wait(retriever->jobs);
 	jobs_free(retriever->jobs);

@@ -10,7 +10,7 @@
 #include "lib/config/snapshot_names.h"
 #include "lib/source/smb/smb_text.h"
 #include "retriever/making/attributes.h"
-#include "retriever/names/failed_names.h"
+#include "retriever/names/name_errors.h"
 #include "retriever/names/fill_page.h"
 
 #define IDS 65536 /* that are told apart */
@@ -179,7 +179,7 @@ static void judge_kind(struct judge *judge, const char *path, const struct sourc
 uint32_t judge_object(struct judge *judge, const char *path, const struct source_attr *attr,
 		      const struct source_xattrs *xattrs)
 {
-	struct carried carried = {0};
+	struct attributes_result carried = {0};
 	uint32_t takes =
 		attributes_foresee(judge->config, judge->limits.attributes, attr, xattrs, &carried);
 

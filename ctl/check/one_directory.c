@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "retriever/making/attributes.h"
-#include "retriever/names/failed_names.h"
+#include "retriever/names/name_errors.h"
 
 #define UNDER_WAY    64 /* questions of a directory at a time */
 #define RESTARTS_MAX 5
@@ -40,7 +40,7 @@ struct question {
 	char *path;
 	struct source_xattrs *xattrs;
 	bool looked_up, has_xattrs;
-	uint64_t kind; /* of readable.h */
+	uint64_t kind; /* of read_trials.h */
 };
 
 static void count(struct question *q);
@@ -113,10 +113,10 @@ static void put_directory(struct question *q)
 
 	if (walk->error)
 		return;
-	pending_put(walk->pending,
-		    directory_new(q->path, entry->handle, entry->handle_len, q->listing->directory,
-				  number_of(entry)),
-		    &walk->error);
+	frontier_put(walk->frontier,
+		     directory_new(q->path, entry->handle, entry->handle_len, q->listing->directory,
+				   number_of(entry)),
+		     &walk->error);
 }
 
 /* walk->lock held. */
@@ -213,7 +213,7 @@ static bool wants_read(struct question *q)
 	const struct source_attr *attr = &q->entry.attr;
 
 	return S_ISREG(attr->mode) && attr->size &&
-	       readable_ask(q->listing->walk->readable, q->path, attr, q->xattrs, &q->kind);
+	       read_trials_ask(q->listing->walk->trials, q->path, attr, q->xattrs, &q->kind);
 }
 
 /* What is to be asked next.  FALSE: nothing more. */
@@ -271,7 +271,7 @@ static void answered(struct backend_request *req)
 	enum backend_op next;
 
 	if (op == BACKEND_READ) {
-		readable_answer(q->listing->walk->readable, q->kind, q->path, req->status);
+		read_trials_answer(q->listing->walk->trials, q->kind, q->path, req->status);
 		count(q);
 		return;
 	}

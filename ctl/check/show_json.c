@@ -192,8 +192,8 @@ static void add_source(JsonBuilder *builder, const struct survey *survey)
 
 	member_object(builder, "rights");
 	member_text(builder, "says", rights);
-	member_number(builder, "kinds_tried", readable_kinds(survey->readable));
-	member_number(builder, "files_not_tried", readable_untried(survey->readable));
+	member_number(builder, "kinds_tried", read_trials_kinds(survey->trials));
+	member_number(builder, "files_not_tried", read_trials_untried(survey->trials));
 	json_builder_end_object(builder);
 	member_object(builder, "clock");
 	member_text(builder, "says", says);

@@ -103,15 +103,15 @@ char *survey_rights_text(const struct survey *survey)
 	const uint64_t refused = notices_total(survey->notices, NOTICE_UNREAD);
 	const uint64_t unlisted = notices_total(survey->notices, NOTICE_UNLISTED);
 	g_autofree char *untried =
-		readable_untried(survey->readable)
+		read_trials_untried(survey->trials)
 			? g_strdup_printf(", %" G_GUINT64_FORMAT " were not tried",
-					  readable_untried(survey->readable))
+					  read_trials_untried(survey->trials))
 			: g_strdup("");
 
 	if (!refused && !unlisted)
 		return g_strdup_printf("everything can be read: one file each of %" G_GUINT64_FORMAT
 				       " kinds of owner, mode and ACL was%s",
-				       readable_kinds(survey->readable), untried);
+				       read_trials_kinds(survey->trials), untried);
 	return g_strdup_printf("NOT everything can be read: %" G_GUINT64_FORMAT
 			       " of %" G_GUINT64_FORMAT " files cannot, and %" G_GUINT64_FORMAT
 			       " directories cannot be listed%s: most likely root is squashed "

@@ -5,7 +5,7 @@
 
 #include "ctl/check/notices.h"
 #include "ctl/check/measure.h"
-#include "ctl/check/readable.h"
+#include "ctl/check/read_trials.h"
 #include "ctl/check/tally.h"
 #include "ctl/check/new_fs.h"
 
@@ -18,7 +18,7 @@ struct survey {
 	int64_t made; /* s since 1970 */
 	struct tally tally;
 	struct notices *notices;
-	struct readable *readable;
+	struct read_trials *trials;
 	struct new_fs target;
 	struct need need;
 	struct measured measured;

@@ -17,7 +17,7 @@
 
 struct run {
 	const struct survey_options *options;
-	struct kept *kept;
+	struct checkpoint *checkpoint;
 	struct survey *survey;
 	struct backend *backend;
 	struct source_object root;
@@ -67,7 +67,7 @@ static bool keep(struct run *run, double patience, bool despite_stop)
 	while (!still && (despite_stop || !stopped(run)) && g_get_monotonic_time() < until);
 	if (still) {
 		note_time(run);
-		still = kept_save(run->kept, &run->walk, run->survey, &run->error);
+		still = checkpoint_save(run->checkpoint, &run->walk, run->survey, &run->error);
 	}
 	return still;
 }
@@ -172,10 +172,10 @@ static void put_together(struct run *run)
 	samples_init(&run->samples);
 	walk->judge = &run->judge;
 	walk->samples = &run->samples;
-	walk->readable = survey->readable;
+	walk->trials = survey->trials;
 	walk->notices = survey->notices;
 	walk->tally = &survey->tally;
-	walk->pending = pending_new(run->kept->dir_fd);
+	walk->frontier = frontier_new(run->checkpoint->dir_fd);
 	walk->workers = options->workers;
 	walk->share = options->share;
 	walk->list = one_directory_run;
@@ -185,14 +185,14 @@ static void take_apart(struct run *run)
 {
 	source_object_clear(&run->root);
 	gate_free(run->gate);
-	pending_free(run->walk.pending);
+	frontier_free(run->walk.frontier);
 	samples_clear(&run->samples);
 	judge_clear(&run->judge);
 }
 
 static gboolean begin_survey(struct run *run, GError **error)
 {
-	run->resumed = kept_load(run->kept, &run->walk, run->survey, &run->error);
+	run->resumed = checkpoint_load(run->checkpoint, &run->walk, run->survey, &run->error);
 	if (!run->error && !run->resumed) {
 		run->survey->tally.now = g_get_real_time() * 1000;
 		walk_add_root(&run->walk, &run->root, &run->root_attr);
@@ -248,16 +248,16 @@ static gboolean conclude_survey(struct run *run, GError **error)
 	return FALSE;
 }
 
-gboolean survey_run(const struct survey_options *options, struct kept *kept, struct survey *survey,
-		    GError **error)
+gboolean survey_run(const struct survey_options *options, struct checkpoint *checkpoint,
+		    struct survey *survey, GError **error)
 {
-	struct run run = {.options = options, .kept = kept, .survey = survey};
+	struct run run = {.options = options, .checkpoint = checkpoint, .survey = survey};
 	gboolean good;
 
 	survey->source = g_strdup(options->config->source);
 	survey->share = options->share;
 	survey->notices = notices_new();
-	survey->readable = readable_new(survey->notices);
+	survey->trials = read_trials_new(survey->notices);
 	if (!new_fs_look(&survey->target, options->target, error) || !open_source(&run, error))
 		return FALSE;
 	put_together(&run);
@@ -280,7 +280,7 @@ gboolean survey_run(const struct survey_options *options, struct kept *kept, str
 void survey_clear(struct survey *survey)
 {
 	tally_clear(&survey->tally);
-	readable_free(survey->readable);
+	read_trials_free(survey->trials);
 	notices_free(survey->notices);
 	new_fs_clear(&survey->target);
 	g_free(survey->name);

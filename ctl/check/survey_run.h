@@ -5,7 +5,7 @@
 
 #include <stdatomic.h>
 
-#include "ctl/check/kept.h"
+#include "ctl/check/checkpoint.h"
 #include "ctl/check/survey.h"
 #include "lib/config/volume_config.h"
 
@@ -35,8 +35,8 @@ struct survey_options {
  * with error set: one line; ECANCELED (of ERRNO_ERROR): it was stopped.  survey is all zeros
  * before, and cleared by survey_clear() whatever came of it.
  */
-gboolean survey_run(const struct survey_options *options, struct kept *kept, struct survey *survey,
-		    GError **error);
+gboolean survey_run(const struct survey_options *options, struct checkpoint *checkpoint,
+		    struct survey *survey, GError **error);
 void survey_clear(struct survey *survey);
 
 #endif

@@ -3,7 +3,7 @@
 
 static bool may_begin(const struct walk *walk)
 {
-	return !walk->hold && pending_count(walk->pending);
+	return !walk->hold && frontier_count(walk->frontier);
 }
 
 /* NULL: there is nothing more to be done. */
@@ -13,10 +13,10 @@ static struct directory *take_walk(struct walk *walk)
 
 	g_mutex_lock(&walk->lock);
 	while (!walk->stop && !walk->error && !may_begin(walk) &&
-	       (walk->active || walk->hold || pending_count(walk->pending)))
+	       (walk->active || walk->hold || frontier_count(walk->frontier)))
 		g_cond_wait(&walk->changed, &walk->lock);
 	if (!walk->stop && !walk->error && may_begin(walk))
-		directory = pending_take(walk->pending, &walk->error);
+		directory = frontier_take(walk->frontier, &walk->error);
 	walk->active += directory != NULL;
 	g_mutex_unlock(&walk->lock);
 	return directory;
@@ -50,7 +50,7 @@ void walk_add_root(struct walk *walk, const struct source_object *root,
 
 	tally_add(walk->tally, "", attr);
 	judge_object(walk->judge, "", attr, NULL);
-	pending_put(walk->pending, directory, &walk->error);
+	frontier_put(walk->frontier, directory, &walk->error);
 }
 
 void walk_start(struct walk *walk)
@@ -90,7 +90,7 @@ bool walk_wait(struct walk *walk, gint64 until)
 
 	g_mutex_lock(&walk->lock);
 	do
-		over = walk->error || (!walk->active && !pending_count(walk->pending));
+		over = walk->error || (!walk->active && !frontier_count(walk->frontier));
 	while (!over && g_cond_wait_until(&walk->changed, &walk->lock, until));
 	g_mutex_unlock(&walk->lock);
 	return over;
@@ -118,6 +118,6 @@ void walk_now(struct walk *walk, uint64_t *objects, uint64_t *bytes, uint64_t *p
 	g_mutex_lock(&walk->lock);
 	*objects = tally_objects(walk->tally);
 	*bytes = walk->tally->bytes;
-	*pending = pending_count(walk->pending) + walk->active;
+	*pending = frontier_count(walk->frontier) + walk->active;
 	g_mutex_unlock(&walk->lock);
 }

@@ -10,8 +10,8 @@
 #define CTL_CHECK_WALK_H
 
 #include "ctl/check/judge.h"
-#include "ctl/check/pending.h"
-#include "ctl/check/readable.h"
+#include "ctl/check/frontier.h"
+#include "ctl/check/read_trials.h"
 #include "ctl/check/samples.h"
 #include "ctl/check/tally.h"
 #include "lib/source/gate.h"
@@ -21,9 +21,9 @@ struct walk {
 	struct gate *gate;
 	struct judge *judge;
 	struct samples *samples;
-	struct readable *readable;
+	struct read_trials *trials;
 	struct notices *notices;
-	struct pending *pending;
+	struct frontier *frontier;
 	struct tally *tally;
 	unsigned carries; /* what the backend does */
 	bool handles;	  /* its objects have some */

@@ -5,14 +5,14 @@
 
 #include "lib/base/text.h"
 
-const char *describe_access(const struct found_rule *rule)
+const char *describe_access(const struct inventory_rule *rule)
 {
 	static const char *const words[] = {"", "ro", "rw"};
 
 	return words[rule->access];
 }
 
-const char *describe_squash(const struct found_rule *rule)
+const char *describe_squash(const struct inventory_rule *rule)
 {
 	static const char *const words[] = {"", "no_root_squash", "root_squash", "all_squash"};
 
@@ -49,7 +49,7 @@ static void print_list(GString *out, const char *head, const GPtrArray *words)
 /* Each program once, with its versions: "mountd 1/tcp 3/tcp". */
 static void print_services(GString *out, const GArray *services)
 {
-	const struct found_service *all = (const void *)services->data;
+	const struct inventory_service *all = (const void *)services->data;
 	g_autoptr(GString) text = g_string_new("");
 
 	for (unsigned i = 0; i < services->len; i++) {
@@ -70,7 +70,7 @@ static void print_services(GString *out, const GArray *services)
 		g_string_append_printf(out, "Services:%s\n", text->str);
 }
 
-static char *describe_rule(const struct found_rule *rule)
+static char *describe_rule(const struct inventory_rule *rule)
 {
 	const char *words[] = {describe_access(rule), describe_squash(rule),
 			       rule->sec ? rule->sec : ""};
@@ -84,15 +84,15 @@ static char *describe_rule(const struct found_rule *rule)
 			 : g_steal_pointer(&clients);
 }
 
-static void print_export(GString *out, const struct found_export *export)
+static void print_export(GString *out, const struct inventory_export *export)
 {
 	g_autofree char *path = text_line(export->path);
 	g_autofree char *why = export->refused ? text_line(export->refused) : NULL;
 
 	g_string_append_printf(out, "  %s\n", path);
 	if (export->has_space) {
-		g_autofree char *size = found_size(export->space.bytes);
-		g_autofree char *rest = found_size(export->space.available);
+		g_autofree char *size = inventory_size(export->space.bytes);
+		g_autofree char *rest = inventory_size(export->space.available);
 
 		g_string_append_printf(out,
 				       "    %s, %s free; files: %" G_GUINT64_FORMAT
@@ -117,7 +117,7 @@ static void print_export(GString *out, const struct found_export *export)
 		g_string_append_c(out, '\n');
 }
 
-static void print_share(GString *out, const struct found_share *share)
+static void print_share(GString *out, const struct inventory_share *share)
 {
 	g_autofree char *name = text_line(share->name);
 	g_autofree char *comment = text_line(share->comment);
@@ -134,7 +134,7 @@ static void print_share(GString *out, const struct found_share *share)
 	}
 }
 
-char *describe_text(const char *host, const struct found *found)
+char *describe_text(const char *host, const struct inventory *found)
 {
 	GString *out = g_string_new("");
 
@@ -183,7 +183,7 @@ static void add_list(JsonBuilder *json, const char *key, const GPtrArray *texts)
 	json_builder_end_array(json);
 }
 
-static void add_rule(JsonBuilder *json, const struct found_rule *rule)
+static void add_rule(JsonBuilder *json, const struct inventory_rule *rule)
 {
 	json_builder_begin_object(json);
 	add_text(json, "clients", rule->clients);
@@ -197,7 +197,7 @@ static void add_rule(JsonBuilder *json, const struct found_rule *rule)
 	json_builder_end_object(json);
 }
 
-static void add_export(JsonBuilder *json, const struct found_export *export)
+static void add_export(JsonBuilder *json, const struct inventory_export *export)
 {
 	json_builder_begin_object(json);
 	add_text(json, "path", export->path);
@@ -218,7 +218,7 @@ static void add_export(JsonBuilder *json, const struct found_export *export)
 	json_builder_end_object(json);
 }
 
-static void add_share(JsonBuilder *json, const struct found_share *share)
+static void add_share(JsonBuilder *json, const struct inventory_share *share)
 {
 	json_builder_begin_object(json);
 	add_text(json, "name", share->name);
@@ -229,7 +229,7 @@ static void add_share(JsonBuilder *json, const struct found_share *share)
 	json_builder_end_object(json);
 }
 
-static void add_service(JsonBuilder *json, const struct found_service *service)
+static void add_service(JsonBuilder *json, const struct inventory_service *service)
 {
 	json_builder_begin_object(json);
 	add_number(json, "program", service->program);
@@ -240,7 +240,7 @@ static void add_service(JsonBuilder *json, const struct found_service *service)
 	json_builder_end_object(json);
 }
 
-JsonNode *describe_json(const char *host, const struct found *found)
+JsonNode *describe_json(const char *host, const struct inventory *found)
 {
 	g_autoptr(JsonBuilder) json = json_builder_new();
 
@@ -251,7 +251,7 @@ JsonNode *describe_json(const char *host, const struct found *found)
 	json_builder_set_member_name(json, "services");
 	json_builder_begin_array(json);
 	for (unsigned i = 0; i < found->services->len; i++)
-		add_service(json, &g_array_index(found->services, struct found_service, i));
+		add_service(json, &g_array_index(found->services, struct inventory_service, i));
 	json_builder_end_array(json);
 	json_builder_set_member_name(json, "exports");
 	json_builder_begin_array(json);

@@ -4,15 +4,15 @@
 
 #include <json-glib/json-glib.h>
 
-#include "ctl/discover/found.h"
+#include "ctl/discover/inventory.h"
 
 /* For people; without the notes.  g_free. */
-char *describe_text(const char *host, const struct found *found);
+char *describe_text(const char *host, const struct inventory *found);
 /* json_node_unref. */
-JsonNode *describe_json(const char *host, const struct found *found);
+JsonNode *describe_json(const char *host, const struct inventory *found);
 /* "ro", "rw" or "". */
-const char *describe_access(const struct found_rule *rule);
+const char *describe_access(const struct inventory_rule *rule);
 /* "root_squash", "no_root_squash", "all_squash" or "". */
-const char *describe_squash(const struct found_rule *rule);
+const char *describe_squash(const struct inventory_rule *rule);
 
 #endif

@@ -64,8 +64,8 @@ static const char *below(const char *path, const char *dir)
 }
 
 /* Of the export that the share is in, the nearest; *rest is behind it. */
-static struct draft_volume *volume_of(const struct draft *draft, const struct found_share *share,
-				      const char **rest)
+static struct draft_volume *volume_of(const struct draft *draft,
+				      const struct inventory_share *share, const char **rest)
 {
 	struct draft_volume *nearest = NULL;
 
@@ -83,7 +83,7 @@ static struct draft_volume *volume_of(const struct draft *draft, const struct fo
 	return nearest;
 }
 
-static void add_share(struct draft *draft, const struct found_share *share)
+static void add_share(struct draft *draft, const struct inventory_share *share)
 {
 	struct draft_share *entry;
 	const char *rest = "";
@@ -101,7 +101,7 @@ static void add_share(struct draft *draft, const struct found_share *share)
 	g_ptr_array_add(volume->shares, entry);
 }
 
-struct draft *draft_new(const char *host, const char *user, const struct found *found)
+struct draft *draft_new(const char *host, const char *user, const struct inventory *found)
 {
 	struct draft *draft = g_new0(struct draft, 1);
 
@@ -109,7 +109,7 @@ struct draft *draft_new(const char *host, const char *user, const struct found *
 	draft->user = user;
 	draft->volumes = g_ptr_array_new_with_free_func(free_volume);
 	for (unsigned i = 0; i < found->exports->len; i++) {
-		const struct found_export *export = found->exports->pdata[i];
+		const struct inventory_export *export = found->exports->pdata[i];
 
 		add_volume(draft, export->path)->export = export;
 	}
@@ -129,7 +129,7 @@ void draft_free(struct draft *draft)
 static void describe(GString *out, const struct draft *draft, const struct draft_volume *volume)
 {
 	for (unsigned i = 0; i < volume->shares->len; i++) {
-		const struct found_share *share =
+		const struct inventory_share *share =
 			((struct draft_share *)volume->shares->pdata[i])->share;
 		g_autofree char *name = text_line(share->name);
 		g_autofree char *comment = text_line(share->comment);
@@ -140,8 +140,8 @@ static void describe(GString *out, const struct draft *draft, const struct draft
 	if (!volume->export)
 		return;
 	g_autofree char *path = text_line(volume->export->path);
-	g_autofree char *size = found_size(volume->export->space.bytes);
-	g_autofree char *rest = found_size(volume->export->space.free);
+	g_autofree char *size = inventory_size(volume->export->space.bytes);
+	g_autofree char *rest = inventory_size(volume->export->space.free);
 	g_string_append_printf(out, "# export %s", path);
 	if (volume->export->has_space)
 		g_string_append_printf(out, ": its file system has %s, of which %s are free", size,

@@ -7,7 +7,7 @@
 #ifndef CTL_DISCOVER_DRAFT_H
 #define CTL_DISCOVER_DRAFT_H
 
-#include "ctl/discover/found.h"
+#include "ctl/discover/inventory.h"
 
 struct draft {
 	const char *host;
@@ -17,17 +17,17 @@ struct draft {
 
 struct draft_volume {
 	char *name, *root;
-	const struct found_export *export; /* or NULL */
-	GPtrArray *shares;		   /* struct draft_share */
+	const struct inventory_export *export; /* or NULL */
+	GPtrArray *shares;		       /* struct draft_share */
 };
 
 struct draft_share {
-	const struct found_share *share;
+	const struct inventory_share *share;
 	char *path; /* here */
 };
 
 /* found must outlive it. */
-struct draft *draft_new(const char *host, const char *user, const struct found *found);
+struct draft *draft_new(const char *host, const char *user, const struct inventory *found);
 void draft_free(struct draft *draft);
 
 /* Groups of quickmigrate.conf, EXPORT blocks of ganesha.conf (draft_exports.c), and shares of

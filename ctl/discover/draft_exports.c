@@ -11,7 +11,7 @@
 
 /* Ganesha takes the first block that fits, Linux the nearest: hosts, networks, patterns, netgroups,
  * everybody. */
-static int rank(const struct found_rule *rule)
+static int rank(const struct inventory_rule *rule)
 {
 	const char *clients = rule->clients;
 
@@ -24,7 +24,7 @@ static int rank(const struct found_rule *rule)
 
 static int by_rank(const void *a, const void *b)
 {
-	const struct found_rule *const *left = a, *const *right = b;
+	const struct inventory_rule *const *left = a, *const *right = b;
 
 	return rank(*left) - rank(*right);
 }
@@ -45,7 +45,7 @@ static bool has_address(const char *client, bool *deaf)
 	return !ret;
 }
 
-static void append_access(GString *out, const struct found_rule *rule)
+static void append_access(GString *out, const struct inventory_rule *rule)
 {
 	static const char *const access[] = {"RW", "RO", "RW"};
 	static const char *const squash[] = {"Root_Squash", "No_Root_Squash", "Root_Squash",
@@ -64,7 +64,7 @@ static void append_access(GString *out, const struct found_rule *rule)
 		g_string_append_printf(out, "\t\tSecType = %s;\n", sec);
 }
 
-static void append_client(GString *out, const struct found_rule *rule, bool *deaf)
+static void append_client(GString *out, const struct inventory_rule *rule, bool *deaf)
 {
 	g_autofree char *client = quote_client(rule->clients);
 	g_autofree char *text = text_line(rule->clients);
@@ -83,15 +83,15 @@ static void append_client(GString *out, const struct found_rule *rule, bool *dea
 	g_string_append(out, "\t}\n");
 }
 
-static bool is_told(const struct found_export *export)
+static bool is_told(const struct inventory_export *export)
 {
 	for (unsigned i = 0; i < export->rules->len; i++)
-		if (((struct found_rule *)export->rules->pdata[i])->access != RULE_UNKNOWN)
+		if (((struct inventory_rule *)export->rules->pdata[i])->access != RULE_UNKNOWN)
 			return true;
 	return false;
 }
 
-static void append_clients(GString *out, const struct found_export *export, bool *deaf)
+static void append_clients(GString *out, const struct inventory_export *export, bool *deaf)
 {
 	g_autoptr(GPtrArray) rules = g_ptr_array_new();
 
@@ -107,7 +107,7 @@ static void append_clients(GString *out, const struct found_export *export, bool
 
 static void append_export(GString *out, const struct draft_volume *volume, unsigned id, bool *deaf)
 {
-	const struct found_export *export = volume->export;
+	const struct inventory_export *export = volume->export;
 	g_autofree char *text = text_line(export->path);
 	g_autofree char *pseudo = quote_ganesha_path(export->path);
 	g_autofree char *sec = quote_sec(export->sec);

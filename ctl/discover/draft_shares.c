@@ -13,7 +13,7 @@ static void leave_out(GString *out, const char *setting)
 }
 
 /* Settings are the administrator's file's, so macros may stand in them. */
-static void append_settings(GString *out, const struct found_share *share)
+static void append_settings(GString *out, const struct inventory_share *share)
 {
 	bool writes = false;
 
@@ -36,7 +36,7 @@ static void append_settings(GString *out, const struct found_share *share)
 static void append_share(GString *out, const struct draft_volume *volume,
 			 const struct draft_share *entry)
 {
-	const struct found_share *share = entry->share;
+	const struct inventory_share *share = entry->share;
 	const bool by_smb = !volume->export;
 
 	g_string_append_c(out, '\n');

@@ -10,12 +10,12 @@
 
 struct reading {
 	const char *file;
-	struct found *found;
+	struct inventory *found;
 	GHashTable *paths; /* that this file has named before */
 	unsigned line;	   /* where the entry begins */
 };
 
-static void apply_option(struct found_rule *rule, const char *option)
+static void apply_option(struct inventory_rule *rule, const char *option)
 {
 	const char *equals = strchr(option, '=');
 	const char *value = equals ? equals + 1 : "";
@@ -49,7 +49,7 @@ static void apply_option(struct found_rule *rule, const char *option)
 	}
 }
 
-static void apply_options(struct found_rule *rule, const char *text)
+static void apply_options(struct inventory_rule *rule, const char *text)
 {
 	g_auto(GStrv) options = g_strsplit(text, ",", -1);
 
@@ -86,7 +86,7 @@ static char *next_word(const char **at, bool *bad)
 }
 
 /* client, client(options) or (options); FALSE: none of these. */
-static gboolean take_client(struct found_export *export, char *word, const char *defaults)
+static gboolean take_client(struct inventory_export *export, char *word, const char *defaults)
 {
 	char *open = strchr(word, '(');
 	const size_t len = strlen(word);
@@ -99,7 +99,7 @@ static gboolean take_client(struct found_export *export, char *word, const char 
 	}
 	const bool gss =
 		g_str_has_prefix(word, "gss/"); /* krb5 for everybody, as it was once said */
-	struct found_rule *rule = found_rule(export, *word && !gss ? word : "*");
+	struct inventory_rule *rule = inventory_rule(export, *word && !gss ? word : "*");
 	rule->access = RULE_RO;
 	rule->squash = SQUASH_ROOT;
 	apply_options(rule, defaults);
@@ -121,7 +121,7 @@ static gboolean take_entry(struct reading *reading, const char *line)
 		return TRUE;
 	if (bad || *path != '/')
 		return FALSE;
-	struct found_export *export = found_export(reading->found, path);
+	struct inventory_export *export = inventory_export(reading->found, path);
 	if (g_hash_table_add(reading->paths, g_strdup(path)))
 		g_ptr_array_set_size(export->rules, 0);
 	for (char *word; (word = next_word(&at, &bad)); g_free(word)) {
@@ -154,7 +154,7 @@ static void cut_comment(GString *line)
 	}
 }
 
-gboolean exports_file_read(const char *file, struct found *found, GError **error)
+gboolean exports_file_read(const char *file, struct inventory *found, GError **error)
 {
 	g_autoptr(GHashTable) paths = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
 	struct reading reading = {.file = file, .found = found, .paths = paths};
@@ -176,8 +176,8 @@ gboolean exports_file_read(const char *file, struct found *found, GError **error
 		}
 		if (!take_entry(&reading, entry->str)) {
 			g_autofree char *shown = text_line(entry->str);
-			found_note(found, "%s, line %u is not understood: %s", file, reading.line,
-				   shown);
+			inventory_note(found, "%s, line %u is not understood: %s", file,
+				       reading.line, shown);
 		}
 		g_string_truncate(entry, 0);
 	}

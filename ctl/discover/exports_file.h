@@ -2,7 +2,7 @@
 #ifndef CTL_DISCOVER_EXPORTS_FILE_H
 #define CTL_DISCOVER_EXPORTS_FILE_H
 
-#include "ctl/discover/found.h"
+#include "ctl/discover/inventory.h"
 
 /*
  * What a file like /etc/exports of Linux (exports(5)) says: paths, clients, and of the options ro,
@@ -10,6 +10,6 @@
  * of those that MOUNT told.  Lines that are not understood are noted, with their number.  FALSE
  * with error set: it cannot be read.
  */
-gboolean exports_file_read(const char *file, struct found *found, GError **error);
+gboolean exports_file_read(const char *file, struct inventory *found, GError **error);
 
 #endif

@@ -22,11 +22,11 @@
 
 struct asking {
 	const struct inquiry *how;
-	struct found *found;
+	struct inventory *found;
 	const char *address;
-	struct found_export *export; /* that answers are of */
-	unsigned first, count;	     /* exports that are asked about */
-	bool spoken;		     /* SMB, with a refusal or without */
+	struct inventory_export *export; /* that answers are of */
+	unsigned first, count;		 /* exports that are asked about */
+	bool spoken;			 /* SMB, with a refusal or without */
 	bool refused;
 };
 
@@ -55,10 +55,10 @@ static gboolean take_service(void *arg, char **fields)
 	    !number_inquiry(fields[4], G_MAXUINT16, &port) ||
 	    asking->found->services->len >= EXPORTS_MAX)
 		return FALSE;
-	const struct found_service service = {.program = (uint32_t)program,
-					      .version = (uint32_t)version,
-					      .port = (uint16_t)port,
-					      .tcp = !strcmp(fields[3], "tcp")};
+	const struct inventory_service service = {.program = (uint32_t)program,
+						  .version = (uint32_t)version,
+						  .port = (uint16_t)port,
+						  .tcp = !strcmp(fields[3], "tcp")};
 	g_array_append_val(asking->found->services, service);
 	return TRUE;
 }
@@ -81,11 +81,11 @@ static gboolean take_export(void *arg, char **fields)
 	if (g_strv_length(fields) != 2)
 		return FALSE;
 	if (!strcmp(fields[0], "export") && asking->found->exports->len < EXPORTS_MAX)
-		return (asking->export = found_export(asking->found, fields[1])) != NULL;
+		return (asking->export = inventory_export(asking->found, fields[1])) != NULL;
 	if (strcmp(fields[0], "group") || !asking->export ||
 	    asking->export->rules->len >= GROUPS_MAX)
 		return FALSE;
-	found_rule(asking->export, fields[1]);
+	inventory_rule(asking->export, fields[1]);
 	return TRUE;
 }
 
@@ -106,7 +106,7 @@ char *inquiry_flavour(const char *text)
 	return g_strdup(text);
 }
 
-static gboolean add_flavour(struct found_export *export, const char *text)
+static gboolean add_flavour(struct inventory_export *export, const char *text)
 {
 	g_autofree char *name = inquiry_flavour(text);
 
@@ -146,16 +146,16 @@ static gboolean take_space(void *arg, char **fields)
 			return FALSE;
 	asking->export->has_space = true;
 	asking->export->space =
-		(struct found_space){value[0], value[1], value[2], value[3], value[4]};
+		(struct inventory_space){value[0], value[1], value[2], value[3], value[4]};
 	return TRUE;
 }
 
 /* 0: not by TCP. */
-static unsigned port_of(const struct found *found, uint32_t program, uint32_t version)
+static unsigned port_of(const struct inventory *found, uint32_t program, uint32_t version)
 {
 	for (unsigned i = 0; i < found->services->len; i++) {
-		const struct found_service *at =
-			&g_array_index(found->services, struct found_service, i);
+		const struct inventory_service *at =
+			&g_array_index(found->services, struct inventory_service, i);
 
 		if (at->tcp && at->program == program && at->version == version)
 			return at->port;
@@ -174,7 +174,7 @@ static unsigned ask_some(struct asking *asking, unsigned first, const char *moun
 	unsigned n = 0;
 
 	for (; n < AT_ONCE && first + n < all->len; n++) {
-		const char *path = ((struct found_export *)all->pdata[first + n])->path;
+		const char *path = ((struct inventory_export *)all->pdata[first + n])->path;
 
 		if (strlen(path) + 8 > room)
 			break;
@@ -193,7 +193,7 @@ static unsigned ask_some(struct asking *asking, unsigned first, const char *moun
 static void note_missing(struct asking *asking, const char *what, const char *why)
 {
 	asking->found->incomplete = true;
-	found_note(asking->found, "%s: %s", what, why);
+	inventory_note(asking->found, "%s: %s", what, why);
 }
 
 static void inquire_spaces(struct asking *asking, unsigned mount_port, unsigned nfs_port)
@@ -219,7 +219,7 @@ static void inquire_spaces(struct asking *asking, unsigned mount_port, unsigned 
 
 static void inquire_exports(struct asking *asking)
 {
-	struct found *found = asking->found;
+	struct inventory *found = asking->found;
 	const unsigned mount = port_of(found, MOUNT, 3);
 	const unsigned nfs = port_of(found, NFS, 3);
 	g_autofree char *port = g_strdup_printf("%u", mount);
@@ -227,8 +227,9 @@ static void inquire_exports(struct asking *asking)
 
 	if (!mount) {
 		if (found->nfs->len)
-			found_note(found, "exports: the old server does not offer MOUNT 3 by TCP, "
-					  "so it lists none; name them with --exports FILE");
+			inventory_note(found,
+				       "exports: the old server does not offer MOUNT 3 by TCP, "
+				       "so it lists none; name them with --exports FILE");
 		return;
 	}
 	g_autofree char *why = put_inquiry(asking, question, take_export, NULL);
@@ -242,7 +243,7 @@ static void inquire_exports(struct asking *asking)
 static bool inquire_nfs(struct asking *asking)
 {
 	const char *services[] = {"services", asking->address, NULL};
-	struct found *found = asking->found;
+	struct inventory *found = asking->found;
 	g_autofree char *no_services = put_inquiry(asking, services, take_service, NULL);
 	unsigned nfs = port_of(found, NFS, 3);
 
@@ -253,7 +254,7 @@ static bool inquire_nfs(struct asking *asking)
 	g_autofree char *no_nfs = put_inquiry(asking, versions, take_version, &absent);
 
 	if (no_nfs)
-		found_note(found, "NFS: %s", no_nfs);
+		inventory_note(found, "NFS: %s", no_nfs);
 	found->incomplete = found->incomplete || (no_nfs && !absent);
 	if (no_nfs && !found->services->len)
 		return found->nfs->len > 0;
@@ -281,7 +282,7 @@ static gboolean take_share(void *arg, char **fields)
 	for (unsigned i = 0; i < G_N_ELEMENTS(types); i++) {
 		if (strcmp(types[i], fields[2]))
 			continue;
-		struct found_share *share = found_share(asking->found, fields[1]);
+		struct inventory_share *share = inventory_share(asking->found, fields[1]);
 		share->type = types[i];
 		g_free(share->comment);
 		share->comment = g_strdup(fields[3]);
@@ -332,17 +333,17 @@ static bool inquire_smb(struct asking *asking)
 	g_autofree char *why = put_inquiry(asking, question, take_share, &absent);
 
 	if (why)
-		found_note(asking->found, "SMB: %s", why);
+		inventory_note(asking->found, "SMB: %s", why);
 	asking->found->incomplete =
 		asking->found->incomplete || asking->refused || (why && !absent);
 	if (!asking->spoken && why)
 		return false;
 	if (asking->refused)
-		found_note(asking->found, "shares: %s",
-			   *user ? "the user or the password is refused, or this user may not "
-				   "list them"
-				 : "listed for known users only: give --smb-user and "
-				   "--password-file");
+		inventory_note(asking->found, "shares: %s",
+			       *user ? "the user or the password is refused, or this user may not "
+				       "list them"
+				     : "listed for known users only: give --smb-user and "
+				       "--password-file");
 	inquire_dialects(asking);
 	return true;
 }
@@ -368,7 +369,7 @@ char *inquiry_address(const char *host, GError **error)
 	return NULL;
 }
 
-gboolean inquire(const struct inquiry *how, struct found *found, GError **error)
+gboolean inquire(const struct inquiry *how, struct inventory *found, GError **error)
 {
 	g_autofree char *address = inquiry_address(how->host, error);
 	struct asking asking = {.how = how, .found = found, .address = address};
@@ -448,15 +449,15 @@ static char *ask_quotas(struct quota_asking *asking, const char *program, unsign
 unsigned inquiry_port(const struct inquiry *how, const char *address, uint32_t program,
 		      uint32_t version, char **why)
 {
-	struct found found;
+	struct inventory found;
 	struct asking asking = {.how = how, .found = &found, .address = address};
 	const char *services[] = {"services", address, NULL};
 	unsigned port;
 
-	found_init(&found);
+	inventory_init(&found);
 	*why = put_inquiry(&asking, services, take_service, NULL);
 	port = port_of(&found, program, version);
-	found_clear(&found);
+	inventory_clear(&found);
 	return port;
 }
 

@@ -2,7 +2,7 @@
 #ifndef CTL_DISCOVER_INQUIRY_H
 #define CTL_DISCOVER_INQUIRY_H
 
-#include "ctl/discover/found.h"
+#include "ctl/discover/inventory.h"
 
 struct inquiry {
 	const char *program;  /* the one that asks, see ask.h */
@@ -13,10 +13,11 @@ struct inquiry {
 };
 
 /*
- * Asks the host for all that found.h has, and adds it; what it did not tell is a note each.  FALSE
- * with error set, one line: it has no address, or neither NFS nor SMB was spoken with.  Blocks.
+ * Asks the host for all that inventory.h has, and adds it; what it did not tell is a note each.
+ * FALSE with error set, one line: it has no address, or neither NFS nor SMB was spoken with.
+ * Blocks.
  */
-gboolean inquire(const struct inquiry *how, struct found *found, GError **error);
+gboolean inquire(const struct inquiry *how, struct inventory *found, GError **error);
 
 /* For who asks one question more.  An address of the host, g_free; NULL with error set. */
 char *inquiry_address(const char *host, GError **error);

@@ -9,7 +9,7 @@
 /* A volume's name that is like the last part of a path, or a share: 1 to 48 characters. */
 char *quote_name(const char *path);
 /* nfs://host/path, smb://user@host/share; as the configuration accepts them, or NULL.  sec: what
- * the export takes, as in found.h; what is written where that is Kerberos alone. */
+ * the export takes, as in inventory.h; what is written where that is Kerberos alone. */
 char *quote_nfs_url(const char *host, const char *path, const char *sec);
 char *quote_smb_url(const char *user, const char *host, const char *share);
 /* In ganesha.conf, with quotation marks, or NULL. */

@@ -44,7 +44,7 @@ static bool has_key(const GPtrArray *settings, const char *key)
 	return false;
 }
 
-static void take_setting(struct found_share *share, const char *key, const char *value)
+static void take_setting(struct inventory_share *share, const char *key, const char *value)
 {
 	if (!strcmp(key, "path")) {
 		g_free(share->path);
@@ -62,7 +62,7 @@ static void take_setting(struct found_share *share, const char *key, const char 
 static void complete(const GPtrArray *shares, const GPtrArray *global)
 {
 	for (unsigned i = 0; i < shares->len; i++) {
-		struct found_share *share = shares->pdata[i];
+		struct inventory_share *share = shares->pdata[i];
 
 		for (unsigned j = 0; j < global->len; j++) {
 			const char *setting = global->pdata[j];
@@ -78,10 +78,10 @@ static void complete(const GPtrArray *shares, const GPtrArray *global)
 }
 
 /* NULL: [global], or none at all. */
-static struct found_share *begin_section(char *line, struct found *found, GPtrArray *shares)
+static struct inventory_share *begin_section(char *line, struct inventory *found, GPtrArray *shares)
 {
 	char *end = strrchr(line, ']');
-	struct found_share *share;
+	struct inventory_share *share;
 
 	if (!end)
 		return NULL;
@@ -89,22 +89,23 @@ static struct found_share *begin_section(char *line, struct found *found, GPtrAr
 	if (!strcmp(line + 1, "global"))
 		return NULL;
 	if (g_strv_contains(special, line + 1)) {
-		found_note(found, "[%s] of smb.conf is no share of its own: left out", line + 1);
+		inventory_note(found, "[%s] of smb.conf is no share of its own: left out",
+			       line + 1);
 		return NULL;
 	}
-	share = found_share(found, line + 1);
+	share = inventory_share(found, line + 1);
 	g_ptr_array_set_size(share->settings, 0);
 	g_ptr_array_set_size(share->left, 0);
 	g_ptr_array_add(shares, share);
 	return share;
 }
 
-static void take_lines(char *text, struct found *found)
+static void take_lines(char *text, struct inventory *found)
 {
 	g_autoptr(GPtrArray) shares = g_ptr_array_new();
 	g_autoptr(GPtrArray) global = g_ptr_array_new_with_free_func(g_free);
 	g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
-	struct found_share *share = NULL;
+	struct inventory_share *share = NULL;
 	bool in_global = false;
 
 	for (char **at = lines; *at; at++) {
@@ -125,7 +126,7 @@ static void take_lines(char *text, struct found *found)
 	complete(shares, global);
 }
 
-static void note_unknown(const char *file, const char *complaints, struct found *found)
+static void note_unknown(const char *file, const char *complaints, struct inventory *found)
 {
 	g_auto(GStrv) lines = g_strsplit(complaints, "\n", -1);
 
@@ -133,11 +134,11 @@ static void note_unknown(const char *file, const char *complaints, struct found 
 		g_autofree char *text = text_line(*line);
 
 		if (g_str_has_prefix(*line, "Unknown parameter") || strstr(*line, "badly formed"))
-			found_note(found, "%s: testparm: %s", file, text);
+			inventory_note(found, "%s: testparm: %s", file, text);
 	}
 }
 
-gboolean smb_conf_read(const char *file, struct found *found, GError **error)
+gboolean smb_conf_read(const char *file, struct inventory *found, GError **error)
 {
 	char *argv[] = {"testparm", "-s", "--suppress-prompt", (char *)file, NULL};
 	g_autofree char *text = NULL, *complaints = NULL;

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "ctl/report/compare.h"
-#include "ctl/report/parsed.h"
+#include "ctl/report/summary.h"
 #include "ctl/report/parts.h"
 #include "ctl/report/sign.h"
 
@@ -44,9 +44,9 @@ static int read_json(struct run *run, char **text, size_t *len)
 
 	if (!ok)
 		say(run, false, "%s: %s", file, g_strerror(errno));
-	else if (!S_ISREG(st.st_mode) || st.st_size > PARSED_MAX)
+	else if (!S_ISREG(st.st_mode) || st.st_size > SUMMARY_MAX)
 		say(run, false, "%s: it is not a report: give the file NAME-report.json", file);
-	ok = ok && S_ISREG(st.st_mode) && st.st_size <= PARSED_MAX;
+	ok = ok && S_ISREG(st.st_mode) && st.st_size <= SUMMARY_MAX;
 	*text = g_malloc0(ok ? st.st_size + 1 : 1);
 	if (ok)
 		n = read(fd, *text, st.st_size);
@@ -109,7 +109,7 @@ static void check_part(struct run *run, const struct final_part *part)
 	close(fd);
 }
 
-static const struct final_part *manifest_part(const struct parsed *parsed)
+static const struct final_part *manifest_part(const struct summary *parsed)
 {
 	for (guint i = 0; i < parsed->parts->len; i++) {
 		const struct final_part *part = g_ptr_array_index(parsed->parts, i);
@@ -159,7 +159,7 @@ static gboolean read_tree(struct run *run, struct manifest *manifest, GError **e
 	return ok;
 }
 
-static void check_manifest(struct run *run, const struct parsed *parsed)
+static void check_manifest(struct run *run, const struct summary *parsed)
 {
 	const struct final_part *part = manifest_part(parsed);
 	int fd = part ? openat(run->dir_fd, part->file, O_RDONLY | O_NOFOLLOW | O_CLOEXEC) : -1;
@@ -190,10 +190,10 @@ static void check_all(struct run *run, int json_fd, const char *text, size_t len
 	const struct check *check = run->check;
 	g_autofree char *dir = g_path_get_dirname(check->file);
 	g_autoptr(GError) error = NULL;
-	struct parsed *parsed;
+	struct summary *parsed;
 
 	check_signature(run, json_fd);
-	parsed = parsed_new(text, len, &error);
+	parsed = summary_new(text, len, &error);
 	if (!parsed) {
 		say(run, false, "%s: %s", check->file, error->message);
 		return;
@@ -205,7 +205,7 @@ static void check_all(struct run *run, int json_fd, const char *text, size_t len
 	check_manifest(run, parsed);
 	say(run, parsed->complete, "it says: %s", parsed->verdict);
 	close(run->dir_fd);
-	parsed_free(parsed);
+	summary_free(parsed);
 }
 
 bool check_report(const struct check *check)

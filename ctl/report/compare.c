@@ -40,7 +40,7 @@ static enum presence presence_of(enum proof_status status)
 {
 	switch (status) {
 	case PROOF_REMOVED:
-	case PROOF_GIVEN_UP:
+	case PROOF_SKIPPED:
 		return MUST_NOT;
 	case PROOF_UNFINISHED:
 	case PROOF_DIFFERENT:

@@ -14,7 +14,7 @@ static const struct {
 	[FINAL_DIFFERENT] = {"differences", "What differs from the old server"},
 	[FINAL_UNFINISHED] = {"unfinished", "What is not here yet"},
 	[FINAL_FAILED] = {"failed", "What failed, and why"},
-	[FINAL_GIVEN_UP] = {"given_up", "Names that were skipped"},
+	[FINAL_SKIPPED] = {"given_up", "Names that were skipped"},
 	[FINAL_LOST] = {"lost", "What could not be carried over"},
 	[FINAL_CLIENTS] = {"clients", "What clients made, changed and removed"},
 };
@@ -26,7 +26,7 @@ static const char *const status_titles[PROOF_STATUS_COUNT] = {
 	[PROOF_CHANGED] = "changed by clients since the switch",
 	[PROOF_MADE] = "made by clients since the switch",
 	[PROOF_REMOVED] = "removed or renamed by clients",
-	[PROOF_GIVEN_UP] = "skipped",
+	[PROOF_SKIPPED] = "skipped",
 	[PROOF_UNFINISHED] = "unfinished",
 	[PROOF_DIFFERENT] = "different",
 	[PROOF_FAILED] = "could not be compared",
@@ -213,7 +213,7 @@ char *final_sums(const struct final *final)
 		    " of them are accounted for",
 		    count->entries, sum);
 	if (!c->any && final->names_here >= 0 &&
-	    (uint64_t) final->names_here != count->entries - count->status[PROOF_GIVEN_UP])
+	    (uint64_t) final->names_here != count->entries - count->status[PROOF_SKIPPED])
 		say(text,
 		    "the new tree has %" G_GINT64_FORMAT
 		    " names, the manifest has %" G_GUINT64_FORMAT

@@ -26,7 +26,7 @@ enum final_kind {
 	FINAL_DIFFERENT,  /* differs from the old server, or could not be read */
 	FINAL_UNFINISHED, /* not here yet */
 	FINAL_FAILED,	  /* whose last attempt failed */
-	FINAL_GIVEN_UP,
+	FINAL_SKIPPED,
 	FINAL_LOST, /* things of objects that could not be carried over; an object may have several
 		     */
 	FINAL_CLIENTS, /* what clients made, changed and removed */

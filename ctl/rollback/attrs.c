@@ -71,7 +71,7 @@ int attrs_read_times(int fd, struct attrs *attrs)
 	if (fstat(fd, &attrs->st) < 0)
 		return -errno;
 	g_autofree char *path = magic_link(fd);
-	left_out_get(path, &attrs->left);
+	omissions_get(path, &attrs->left);
 	ret = S_ISLNK(attrs->st.st_mode) ? 0 : migrate_stub_load(fd, &stub);
 	if (!ret && !S_ISLNK(attrs->st.st_mode)) {
 		if (stub.state != MIGRATE_NORMAL && stub.show_times)
@@ -93,7 +93,7 @@ int attrs_read(int fd, struct attrs *attrs)
 	if (!ret && attrs->left.what) {
 		g_autofree char *path = magic_link(fd);
 
-		attrs->acl = left_out_acl(path);
+		attrs->acl = omissions_acl(path);
 	}
 	if (!ret)
 		attrs->xattrs = read_xattrs(fd, &ret);
@@ -456,7 +456,7 @@ static int check_attr(const struct giving *giving)
  * the group, or is named in an ACL, here. */
 static bool is_mode_left(const struct giving *giving)
 {
-	const struct left_out *left = &giving->attrs->left;
+	const struct omissions *left = &giving->attrs->left;
 	const struct stat *st = &giving->attrs->st;
 	const mode_t differs = st->st_mode ^ giving->was.st_mode;
 

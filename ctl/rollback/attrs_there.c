@@ -204,7 +204,8 @@ static bool never_came(const struct attrs *attrs, const char *name, bool *doubte
 	if (*doubted || is_acl(name))
 		return !(told & TOLD_ACLS) || attrs->left.what & LEFT_ACL;
 	*doubted = told & TOLD_WINDOWS && is_of_windows(name);
-	if (!(told & TOLD_XATTRS) || left_out_has(&attrs->left, name) || !strcmp(name, XATTR_NTACL))
+	if (!(told & TOLD_XATTRS) || omissions_has(&attrs->left, name) ||
+	    !strcmp(name, XATTR_NTACL))
 		return true;
 	*doubted = attrs->left.what & LEFT_OTHERS;
 	return *doubted;

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <sys/stat.h>
 
-#include "lib/report/left_out.h"
+#include "lib/report/omissions.h"
 
 struct volume_config;
 
@@ -27,8 +27,8 @@ struct attrs {
 	GHashTable *xattrs; /* name -> GBytes: ACLs, user attributes, Samba's descriptor */
 	char *target;	    /* of a symbolic link, else NULL */
 	bool partial;	    /* of a file, whose data is not all here */
-	struct left_out left;
-	uint64_t acl; /* left_out_acl(), where anything was left out */
+	struct omissions left;
+	uint64_t acl; /* omissions_acl(), where anything was left out */
 	/* The caller's. */
 	bool held;		       /* attrs_give() changes nothing */
 	bool written;		       /* its data come from here */

@@ -16,7 +16,7 @@
 #include "ctl/rollback/parallel.h"
 #include "ctl/rollback/rows.h"
 #include "ctl/rollback/steps.h"
-#include "ctl/rollback/unsynced.h"
+#include "ctl/rollback/exclusive.h"
 
 #define BATCH_BYTES (256 << 20)
 
@@ -26,12 +26,12 @@ guint carry_batch_files = 4096;
 
 static bool note(struct carry *carry, struct node *node)
 {
-	return carried_put(carry->tree->carried, &node->handle, &node->carried, carry->error);
+	return ledger_put(carry->tree->ledger, &node->handle, &node->carried, carry->error);
 }
 
 static bool commit(struct carry *carry)
 {
-	return carried_commit(carry->tree->carried, carry->error);
+	return ledger_commit(carry->tree->ledger, carry->error);
 }
 
 /* It has other names there, or is to have some, or more than a copy, or its directory is not known
@@ -73,7 +73,7 @@ static void touch_directories(struct carry *carry)
 	}
 }
 
-static void add_names(struct carried_object *carried, const GPtrArray *places,
+static void add_names(struct ledger_entry *carried, const GPtrArray *places,
 		      const GPtrArray *besides)
 {
 	for (guint i = 0; i < places->len; i++) {
@@ -81,7 +81,7 @@ static void add_names(struct carried_object *carried, const GPtrArray *places,
 
 		if (place->dir && place->dir->handle.type && *place->name &&
 		    place_find(besides, place->dir, place->name) < 0)
-			carried_add_name(carried, &place->dir->handle, place->name);
+			ledger_add_name(carried, &place->dir->handle, place->name);
 	}
 }
 
@@ -90,15 +90,15 @@ static void add_names(struct carried_object *carried, const GPtrArray *places,
 static void take_names(struct node *node, bool to_come)
 {
 	g_autoptr(GPtrArray) none = g_ptr_array_new();
-	struct carried_object *carried = &node->carried;
-	struct carried_object fresh = *carried;
+	struct ledger_entry *carried = &node->carried;
+	struct ledger_entry fresh = *carried;
 
 	fresh.names = NULL;
 	add_names(&fresh, node->at, none);
 	if (to_come)
 		add_names(&fresh, node->wanted, node->at);
 	carried->given = NULL;
-	carried_clear(carried);
+	ledger_clear(carried);
 	*carried = fresh;
 }
 
@@ -109,14 +109,14 @@ static void take_names(struct node *node, bool to_come)
  */
 static void remember_node(const struct carry *carry, struct node *node)
 {
-	struct carried_object had;
+	struct ledger_entry had;
 
-	carried_get(carry->tree->carried, &node->handle, &had);
+	ledger_get(carry->tree->ledger, &node->handle, &had);
 	node->was_touching = had.touching;
 	node->was_theirs = node->theirs;
 	node->had = g_steal_pointer(&had.given);
 	node->intended = true;
-	carried_clear(&had);
+	ledger_clear(&had);
 }
 
 static bool note_intents(struct carry *carry)
@@ -126,7 +126,7 @@ static bool note_intents(struct carry *carry)
 
 	for (guint i = 0; i < active->len; i++) {
 		struct node *node = active->pdata[i];
-		struct carried_object *carried = &node->carried;
+		struct ledger_entry *carried = &node->carried;
 		const struct stat *old = &node->old;
 		bool replaced = !S_ISDIR(old->st_mode) && !is_kept(node);
 
@@ -193,7 +193,7 @@ static bool has_its_rights(const struct node *node, const struct stat *st)
 /* Takes up what came of it.  FALSE: that cannot be seen, and nothing is to be noted. */
 static bool take_done(struct carry *carry, struct node *node)
 {
-	struct carried_object *carried = &node->carried;
+	struct ledger_entry *carried = &node->carried;
 	g_autofree char *path = tree_path(node);
 	struct stat st = {0};
 
@@ -227,7 +227,7 @@ static bool take_done(struct carry *carry, struct node *node)
  * names moved the ctime. */
 static bool put_back(struct carry *carry, struct node *node, GError **error)
 {
-	struct carried_object *carried = &node->carried;
+	struct ledger_entry *carried = &node->carried;
 	g_autofree char *path = tree_path(node);
 	struct stat st = node->old;
 
@@ -249,7 +249,7 @@ static bool put_back(struct carry *carry, struct node *node, GError **error)
 	carried->ctime =
 		node->was_theirs || !has_its_rights(node, &st) ? -1 : migrate_ns(st.st_ctim);
 	carried->version = node->version;
-	return carried_put(carry->tree->carried, &node->handle, carried, error);
+	return ledger_put(carry->tree->ledger, &node->handle, carried, error);
 }
 
 /* At any end, but for a kill. */
@@ -264,10 +264,10 @@ static void put_back_all(struct carry *carry)
 
 		if (node->intended && !node->noted && put_back(carry, node, &error) &&
 		    ++put % carry_batch_files == 0)
-			carried_commit(carry->tree->carried, &error);
+			ledger_commit(carry->tree->ledger, &error);
 	}
 	if (put && !error)
-		carried_commit(carry->tree->carried, &error);
+		ledger_commit(carry->tree->ledger, &error);
 	if (error && !*carry->error)
 		g_propagate_error(carry->error, g_steal_pointer(&error));
 }
@@ -293,7 +293,7 @@ static bool note_placed(struct carry *carry, const GPtrArray *placed)
 		struct node *node = placed->pdata[i];
 
 		displace_former(carry->tree, node, carry->error);
-		node->noted = !unsynced_directory(carry->tree, node);
+		node->noted = !exclusive_directory(carry->tree, node);
 		if (*carry->error || (node->noted && !note(carry, node)))
 			return false;
 	}
@@ -308,7 +308,7 @@ static bool leave_unsynced(struct carry *carry)
 
 	for (guint i = 0; i < active->len; i++) {
 		struct node *node = active->pdata[i];
-		struct node *dir = node->noted ? unsynced_directory(carry->tree, node) : NULL;
+		struct node *dir = node->noted ? exclusive_directory(carry->tree, node) : NULL;
 
 		if (!dir)
 			continue;
@@ -675,7 +675,7 @@ bool carry_out(struct tree *tree, const bool *stop, struct carry_result *result,
 	/* before anything is moved there: a stub is known to the retriever by what it was there */
 	fetch_all(&carry);
 	touch_directories(&carry);
-	unsynced_sync_begun(tree);
+	exclusive_sync_begun(tree);
 	/* Directories are given first what they are to have: names that come and go move their
 	 * ctimes.  A descriptor might forbid these. */
 	const bool last = target_has_descriptors(tree->target);

@@ -11,7 +11,7 @@
  * to TARGET_STAGE, goes right before (displace.h).  Only what has several names there is written in
  * place. What is to go, goes last; times of directories after that.
  *
- * Before each of these steps carried.h has noted, durably, which inode it is about, the names that
+ * Before each of these steps ledger.h has noted, durably, which inode it is about, the names that
  * it has and is to have, and the attributes that it is to get.  The next run finds an object at the
  * place that it left, at the one that it was going to, or in TARGET_STAGE, knows it by its number,
  * and goes on from there.
@@ -20,8 +20,8 @@
  * carried, and so is what they wrote since then before it is noted as carried: else a new server
  * that comes again with the version before would have another one than the old server, for ever.
  * What a run had begun with may not be durable on the old server when it is killed, or its
- * directory could not be made so (unsynced.h): the next run syncs these directories before it notes
- * them.
+ * directory could not be made so (exclusive.h): the next run syncs these directories before it
+ * notes them.
  */
 #ifndef CTL_ROLLBACK_CARRY_H
 #define CTL_ROLLBACK_CARRY_H

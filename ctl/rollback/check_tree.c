@@ -154,7 +154,7 @@ static void find_missed(GHashTable *names, struct tree *tree, struct count *coun
  * removed there moved its time. */
 static bool is_known_empty(const struct tree *tree, const struct migrate_stub *stub)
 {
-	const struct carried_object *carried = &tree->root->carried;
+	const struct ledger_entry *carried = &tree->root->carried;
 	const int64_t mtime = migrate_ns(target_root_mtime(tree->target));
 
 	if (target_was_left(tree->target) && (carried->fileid || stub->version.fileid))
@@ -166,7 +166,7 @@ static bool is_known_empty(const struct tree *tree, const struct migrate_stub *s
 static bool compare_check_tree(struct tree *tree, const struct migrate_stub *stub, DIR *dir,
 			       struct count *count, GError **error)
 {
-	const struct carried_object *carried = &tree->root->carried;
+	const struct ledger_entry *carried = &tree->root->carried;
 	const uint64_t fileid = carried->fileid ? carried->fileid : stub->version.fileid;
 	struct stat st;
 	int ret = target_stat(tree->target, "", &st);

@@ -116,7 +116,7 @@ static int64_t last_of(struct timespec t)
 
 static bool is_as_carried(const struct node *node)
 {
-	const struct carried_object *carried = &node->carried;
+	const struct ledger_entry *carried = &node->carried;
 	const int64_t mtime = migrate_ns(node->old.st_mtim), given = carried->staged_mtime;
 
 	/* its data was being written, or is what it was; with a ctime nothing was begun */
@@ -181,7 +181,7 @@ bool difference_is_as_left(const struct tree *tree, const struct node *node)
  * gap. */
 bool difference_is_renamed(const struct tree *tree, const struct node *node)
 {
-	const struct carried_object *carried = &node->carried;
+	const struct ledger_entry *carried = &node->carried;
 	const bool untold = (node->was_carried && (carried->touching || !carried->ctime)) ||
 			    has_no_ctime(tree, node);
 

@@ -31,13 +31,13 @@ bool displace_is_known(const struct node *node, const struct stat *st, bool move
 
 static void note_displaced(struct tree *tree, const struct node *node, GError **error)
 {
-	if (!*error && carried_put(tree->carried, &node->handle, &node->carried, error))
-		carried_commit(tree->carried, error);
+	if (!*error && ledger_put(tree->ledger, &node->handle, &node->carried, error))
+		ledger_commit(tree->ledger, error);
 }
 
 int displace_conflict(struct tree *tree, struct node *node, GError **error)
 {
-	struct carried_object *carried = &node->carried;
+	struct ledger_entry *carried = &node->carried;
 
 	tree_conflict(tree, node, CHANGED);
 	node->theirs = true;
@@ -144,13 +144,13 @@ int displace_replace(struct tree *tree, struct node *node, const char *from, con
 /* As it was noted before it was replaced. */
 static bool is_former(struct tree *tree, const struct node *node, const struct stat *st, bool *same)
 {
-	struct carried_object carried;
-	bool former = carried_get(tree->carried, &node->handle, &carried) &&
+	struct ledger_entry carried;
+	bool former = ledger_get(tree->ledger, &node->handle, &carried) &&
 		      carried.fileid == st->st_ino && carried.staged != st->st_ino;
 
 	*same = former && carried.size == (uint64_t)st->st_size &&
 		carried.mtime == migrate_ns(st->st_mtim);
-	carried_clear(&carried);
+	ledger_clear(&carried);
 	return former;
 }
 
@@ -194,7 +194,7 @@ int displace_aside(struct tree *tree, const char *name, const struct stat *st, c
 	struct node named = {0};
 	int ret = -EEXIST;
 
-	if (!carried_find(tree->carried, st->st_ino, &named.handle) &&
+	if (!ledger_find(tree->ledger, st->st_ino, &named.handle) &&
 	    !tree_stage_parse(name, &named.handle))
 		return -EINVAL;
 	for (unsigned i = 0; i < 2 && ret == -EEXIST; i++) {
@@ -215,7 +215,7 @@ int displace_aside(struct tree *tree, const char *name, const struct stat *st, c
  * and was not looked at any more. */
 static bool came_out(const struct node *node, const struct stat *st)
 {
-	const struct carried_object *carried = &node->carried;
+	const struct ledger_entry *carried = &node->carried;
 	const uint64_t ours = carried->staged			 ? carried->staged
 			      : node->there && carried->touching ? carried->fileid
 								 : 0;

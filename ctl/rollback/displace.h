@@ -9,7 +9,7 @@
  * What is to be removed is parked there (STAGE_PARKED); a former version is STAGE_FORMER, a name
  * that goes STAGE_DROPPED.  Who is killed before it is removed leaves an object that the next run
  * finds as one that was parked (over SMB also a former version whose place is empty yet), or that
- * displace_clean() compares with what carried.h noted of it before the step.
+ * displace_clean() compares with what ledger.h noted of it before the step.
  *
  * 0 or -errno; -ECANCELED: it was not done, and why is listed, or it is for the next run.
  */

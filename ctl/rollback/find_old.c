@@ -26,18 +26,17 @@ static uint64_t known_fileid(const struct node *node)
 static bool is_carried_for_another(const struct tree *tree, const struct node *node,
 				   uint64_t fileid, const struct stat *st)
 {
-	struct carried_object other;
+	struct ledger_entry other;
 	struct migrate_binding handle;
 	const bool one = st && (S_ISDIR(st->st_mode) || st->st_nlink == 1);
-	bool is = (one || tree_is_gone(node)) && carried_find(tree->carried, fileid, &handle) &&
+	bool is = (one || tree_is_gone(node)) && ledger_find(tree->ledger, fileid, &handle) &&
 		  handle.type && !migrate_binding_equal(&handle, &node->handle) &&
-		  carried_get(tree->carried, &handle, &other);
+		  ledger_get(tree->ledger, &handle, &other);
 
 	if (!is)
 		return false;
-	is = other.fileid == fileid ||
-	     (st ? carried_is_staged(&other, st) : other.staged == fileid);
-	carried_clear(&other);
+	is = other.fileid == fileid || (st ? ledger_is_staged(&other, st) : other.staged == fileid);
+	ledger_clear(&other);
 	return is;
 }
 
@@ -71,13 +70,13 @@ static bool is_known_old(const struct tree *tree, const struct node *node, uint6
  * directory is. */
 static int look_at(struct tree *tree, struct node *node, const char *path, bool compared)
 {
-	struct carried_object *carried = &node->carried;
+	struct ledger_entry *carried = &node->carried;
 	struct stat st;
 	int ret = path ? target_stat(tree->target, path, &st) : -ENOENT;
 
 	if (ret)
 		return ret == -ENOTDIR || ret == -ELOOP || ret == -EXDEV ? -ENOENT : ret;
-	if (node->was_carried && carried_is_staged(carried, &st)) {
+	if (node->was_carried && ledger_is_staged(carried, &st)) {
 		carried->fileid = carried->staged;
 		carried->touching = true;
 		carried->version = 0;

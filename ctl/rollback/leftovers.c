@@ -81,8 +81,8 @@ static bool forget_leftover(struct tree *tree, const char *name, const struct st
 	if (node->carried.staged != st->st_ino)
 		return true;
 	node->carried.staged = 0;
-	return carried_put(tree->carried, &node->handle, &node->carried, error) &&
-	       carried_commit(tree->carried, error);
+	return ledger_put(tree->ledger, &node->handle, &node->carried, error) &&
+	       ledger_commit(tree->ledger, error);
 }
 
 static bool clean(struct tree *tree, const struct target_name *entry, GError **error)

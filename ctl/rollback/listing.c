@@ -238,7 +238,7 @@ void listing_search(struct tree *tree, GHashTable *nodes)
 
 /* ---- given up -------------------------------------------------------------------------------- */
 
-static void take_line_listing(struct given_up *given_up, char *line)
+static void take_line_listing(struct skipped *skipped, char *line)
 {
 	struct loss_line parsed = {0};
 
@@ -248,51 +248,51 @@ static void take_line_listing(struct given_up *given_up, char *line)
 		const char *slash = strrchr(parsed.path, '/');
 
 		if (slash)
-			g_hash_table_add(given_up->names, g_strdup(slash + 1));
-		g_hash_table_add(given_up->paths, g_steal_pointer(&parsed.path));
+			g_hash_table_add(skipped->names, g_strdup(slash + 1));
+		g_hash_table_add(skipped->paths, g_steal_pointer(&parsed.path));
 	}
 	loss_line_clear(&parsed);
 }
 
-static void read_on(struct given_up *given_up, FILE *file)
+static void read_on(struct skipped *skipped, FILE *file)
 {
 	g_autofree char *line = NULL;
 	struct stat st;
 	size_t size = 0;
 	ssize_t len;
 
-	if (fstat(fileno(file), &st) < 0 || st.st_ino != given_up->st.st_ino ||
-	    st.st_dev != given_up->st.st_dev || st.st_size < given_up->st.st_size) {
-		g_hash_table_remove_all(given_up->paths);
-		g_hash_table_remove_all(given_up->names);
-		given_up->st = st;
-		given_up->st.st_size = 0;
+	if (fstat(fileno(file), &st) < 0 || st.st_ino != skipped->st.st_ino ||
+	    st.st_dev != skipped->st.st_dev || st.st_size < skipped->st.st_size) {
+		g_hash_table_remove_all(skipped->paths);
+		g_hash_table_remove_all(skipped->names);
+		skipped->st = st;
+		skipped->st.st_size = 0;
 	}
-	if (fseeko(file, given_up->st.st_size, SEEK_SET) < 0)
+	if (fseeko(file, skipped->st.st_size, SEEK_SET) < 0)
 		return;
 	while ((len = getline(&line, &size, file)) > 0 && line[len - 1] == '\n') {
-		given_up->st.st_size += len;
-		take_line_listing(given_up, line);
+		skipped->st.st_size += len;
+		take_line_listing(skipped, line);
 	}
 }
 
-static const struct given_up *given_up_of(struct tree *tree)
+static const struct skipped *skipped_of(struct tree *tree)
 {
 	g_autofree char *inside =
 		g_build_filename(tree->config->root, MIGRATE_PRIVATE_DIR, LOSSES_FILE, NULL);
 	FILE *file = fopen(inside, "re");
 
-	if (!tree->given_up.paths) {
-		tree->given_up.paths = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-		tree->given_up.names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+	if (!tree->skipped.paths) {
+		tree->skipped.paths = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+		tree->skipped.names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
 	}
 	if (!file)
 		file = fopen(tree->config->report, "re");
 	if (file) {
-		read_on(&tree->given_up, file);
+		read_on(&tree->skipped, file);
 		fclose(file);
 	}
-	return &tree->given_up;
+	return &tree->skipped;
 }
 
 /*
@@ -300,19 +300,19 @@ static const struct given_up *given_up_of(struct tree *tree)
  * since.  So the last component alone counts: too much is left there, and listed, rather than
  * removed.
  */
-bool listing_given_up(struct tree *tree, const struct node *node)
+bool listing_was_skipped(struct tree *tree, const struct node *node)
 {
 	const struct place *place = node->at->pdata[0];
 
-	return g_hash_table_contains(given_up_of(tree)->names, place->name);
+	return g_hash_table_contains(skipped_of(tree)->names, place->name);
 }
 
 /* The path, or one above it. */
-static bool is_or_is_below(const struct given_up *given_up, const char *path)
+static bool is_or_is_below(const struct skipped *skipped, const char *path)
 {
 	g_autofree char *at = g_strdup(path);
 
-	for (char *slash; *at && !g_hash_table_contains(given_up->paths, at); *slash = '\0') {
+	for (char *slash; *at && !g_hash_table_contains(skipped->paths, at); *slash = '\0') {
 		slash = strrchr(at, '/');
 		if (!slash)
 			return false;
@@ -325,9 +325,9 @@ bool listing_left(struct tree *tree, const struct node *dir)
 	g_autofree char *now = tree_shown_path(dir), *then = tree_path(dir);
 	g_autofree char *here = g_build_filename(tree->config->root, now, NULL);
 	g_autofree char *there = then ? g_build_filename(tree->config->root, then, NULL) : NULL;
-	const struct given_up *given_up = given_up_of(tree);
+	const struct skipped *skipped = skipped_of(tree);
 
-	return is_or_is_below(given_up, here) || (there && is_or_is_below(given_up, there));
+	return is_or_is_below(skipped, here) || (there && is_or_is_below(skipped, there));
 }
 
 /* ---- parted ---------------------------------------------------------------------------------- */
@@ -386,14 +386,14 @@ static bool may_go(struct tree *tree, const struct node *dir, const struct node 
 {
 	if (difference_by_others(tree, node) || (!node->was_carried && listing_left(tree, dir)))
 		return false;
-	return replaced || node->was_carried || !listing_given_up(tree, node);
+	return replaced || node->was_carried || !listing_was_skipped(tree, node);
 }
 
 static int take_unknown(struct tree *tree, struct node *dir, const struct target_name *name)
 {
 	struct migrate_binding handle;
 	bool replaced = g_hash_table_contains(dir->names, name->name);
-	bool carried = carried_find(tree->carried, name->fileid, &handle);
+	bool carried = ledger_find(tree->ledger, name->fileid, &handle);
 	struct node *node = carried ? tree_node(tree, &handle)
 				    : tree_node_there(tree, dir, name->name, name->fileid);
 	const struct node *here = g_hash_table_lookup(dir->names, name->name);
@@ -407,7 +407,7 @@ static int take_unknown(struct tree *tree, struct node *dir, const struct target
 	/* of an object that is here still, a link that is not: only that one goes */
 	if (carried && (node->here || (node->carried.fileid != name->fileid &&
 				       node->carried.staged != name->fileid))) {
-		const struct carried_object known = node->carried;
+		const struct ledger_entry known = node->carried;
 
 		carried = false;
 		node = tree_node_there(tree, dir, name->name, name->fileid);

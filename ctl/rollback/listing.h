@@ -25,7 +25,7 @@ bool listing_there(struct tree *tree, GError **error);
 void listing_search(struct tree *tree, GHashTable *nodes);
 /* Whether the administrator gave up the name (migratectl skip), so that it never was here; or one
  * like it somewhere else. */
-bool listing_given_up(struct tree *tree, const struct node *node);
+bool listing_was_skipped(struct tree *tree, const struct node *node);
 /* Likewise of what the directory has there, or one above it: nobody knows what that was, so nothing
  * of it was removed here. */
 bool listing_left(struct tree *tree, const struct node *dir);

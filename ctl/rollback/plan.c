@@ -15,7 +15,7 @@
 #include "ctl/rollback/listing.h"
 #include "ctl/rollback/obstacles.h"
 #include "ctl/rollback/rows.h"
-#include "ctl/rollback/unfilled.h"
+#include "ctl/rollback/name_search.h"
 
 #define SEARCH_SHARE 20 /* a twentieth */
 
@@ -427,7 +427,7 @@ bool plan_make(struct tree *tree, struct plan *plan, GError **error)
 			return false;
 		find_names(tree);
 		alone_leave_unknown(tree);
-		unfilled_know(tree);
+		name_search_know(tree);
 	}
 	if (!look(tree, &found, error) || (!tree->window && !leftovers_find(tree, error)))
 		return false;
@@ -437,7 +437,7 @@ bool plan_make(struct tree *tree, struct plan *plan, GError **error)
 		if (!listing_there(tree, error) || !look(tree, &found, error))
 			return false;
 	}
-	int ret = tree->window ? 0 : unfilled_find(tree);
+	int ret = tree->window ? 0 : name_search_run(tree);
 	if (tree_stops(tree, error))
 		return false;
 	if (ret) {

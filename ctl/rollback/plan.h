@@ -29,15 +29,15 @@ struct plan {
  * What plan_make() does, one after the other over all active nodes; what each looks at for that;
  * and what it may set of them, beside conflicts:
  *
- *   rows_load            rows, carried.h, here   all but what is below; at
+ *   rows_load            rows, ledger.h, here   all but what is below; at
  *   list_here            directories here        compared, names, wanted, made, left, flags
  *   find_names           all of the tree here    at, guessed, made, belongs, left
  *   alone_leave_unknown  nothing else            left
- *   unfilled_know         .migrate/links          fileid, belongs, made
+ *   name_search_know         .migrate/links          fileid, belongs, made
  *   look                 places there            looked, there, old, at, last_path, last_dir, left
  *   leftovers_find           TARGET_STAGE               there, old, at: what a killed run has put
  * aside listing_there        directories there       compared, listed, at, wanted, strayed, left,
- * why; with `look`, till all is found unfilled_find         all of the tree there   there, at,
+ * why; with `look`, till all is found name_search_run         all of the tree there   there, at,
  * belongs, left; flags in_flight_leave         rows since rows_load    left, unsettled; what stays
  * is a conflict decide               both objects            todo, version, data, theirs, at, left,
  * why rows_spare           what waits for windows  todo: of what the old server has alone

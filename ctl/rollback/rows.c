@@ -41,14 +41,14 @@ struct rows {
 static enum origin origin_of_one(const struct rows *rows, const struct migrate_binding *handle)
 {
 	const struct tree *tree = rows->tree;
-	struct carried_object carried;
+	struct ledger_entry carried;
 	struct journal_row row;
 	const bool has_row = journal_has_row(tree->journal, handle, &row);
-	const bool was_carried = carried_get(tree->carried, handle, &carried) && carried.fileid;
+	const bool was_carried = ledger_get(tree->ledger, handle, &carried) && carried.fileid;
 	const bool is_done = has_row && carried.generation == row.generation;
 	const bool killed = carried.touching || carried.staged;
 
-	carried_clear(&carried);
+	ledger_clear(&carried);
 	if (killed || (has_row && !is_done && row.flags & DOUBTS))
 		return ORIGIN_DOUBTED;
 	return was_carried || !has_row || !(row.flags & JOURNAL_MADE) ? ORIGIN_THERE
@@ -112,22 +112,22 @@ static bool has_that_name_alone(const struct rows *rows, const struct journal_ro
 /* *was_carried: by that name, if it was. */
 static bool is_carried_so(const struct rows *rows, const struct journal_row *row, bool *was_carried)
 {
-	struct carried_object carried;
+	struct ledger_entry carried;
 	bool so = true;
 
-	carried_get(rows->tree->carried, &row->handle, &carried);
+	ledger_get(rows->tree->ledger, &row->handle, &carried);
 	*was_carried = carried.fileid;
 	if (carried.fileid) {
-		const struct carried_name *name =
+		const struct ledger_name *name =
 			carried.names && carried.names->len == 1
-				? &g_array_index(carried.names, struct carried_name, 0)
+				? &g_array_index(carried.names, struct ledger_name, 0)
 				: NULL;
 
 		so = name && !strcmp(name->name, row->name) &&
 		     migrate_binding_equal(&name->parent, &row->parent);
 	}
 	so = so && !carried.touching && !carried.staged && !carried.elsewhere;
-	carried_clear(&carried);
+	ledger_clear(&carried);
 	return so;
 }
 
@@ -172,11 +172,11 @@ static void defer(struct rows *rows, const struct journal_row *row)
 
 static bool is_undone(const struct rows *rows, const struct journal_row *row)
 {
-	struct carried *carried = rows->tree->carried;
+	struct ledger *ledger = rows->tree->ledger;
 
 	/* what was looked for, and is another tree's, is that until a name of it comes */
-	return !carried_is_done(carried, &row->handle, row->generation) &&
-	       !(tree_is_unplaced(row) && carried_is_elsewhere(carried, &row->handle));
+	return !ledger_is_done(ledger, &row->handle, row->generation) &&
+	       !(tree_is_unplaced(row) && ledger_is_elsewhere(ledger, &row->handle));
 }
 
 static bool take_row_changes(void *arg, const struct journal_row *row)
@@ -222,7 +222,7 @@ static bool load_what_cannot_wait(struct rows *rows, GError **error)
 {
 	struct deferred *deferred = &rows->tree->deferred;
 
-	deferred->handles = carried_scratch(rows->tree->carried, error);
+	deferred->handles = ledger_scratch(rows->tree->ledger, error);
 	if (!deferred->handles ||
 	    !journal_each(rows->tree->journal, 0, take_what_cannot_wait, rows, error))
 		return false;
@@ -237,7 +237,7 @@ static bool load_all(struct rows *rows, GError **error)
 	struct tree *tree = rows->tree;
 	GArray *handles = rows->handles;
 
-	carried_each_touching(tree->carried, take_touched, handles);
+	ledger_each_touching(tree->ledger, take_touched, handles);
 	const guint touched = handles->len;
 	if (!journal_each(tree->journal, 0, take_row_changes, rows, error))
 		return false;
@@ -311,13 +311,13 @@ static bool is_missed(struct tree *tree, const struct journal_row *row)
 {
 	g_autofree char *dir = tree_path(tree_node(tree, &row->parent));
 	g_autofree char *path = dir ? target_path(dir, row->name) : NULL;
-	struct carried_object carried;
+	struct ledger_entry carried;
 	struct stat st;
 	bool missed = !path || target_stat(tree->target, path, &st);
 
-	if (carried_get(tree->carried, &row->handle, &carried)) {
+	if (ledger_get(tree->ledger, &row->handle, &carried)) {
 		missed = missed || (carried.fileid && carried.fileid != st.st_ino);
-		carried_clear(&carried);
+		ledger_clear(&carried);
 	}
 	return missed;
 }
@@ -519,13 +519,13 @@ bool rows_end(struct tree *tree, GError **error)
 	g_hash_table_iter_init(&iter, tree->deferred.dirs);
 	while (good && g_hash_table_iter_next(&iter, &handle, &value)) {
 		const struct directory *of = value;
-		struct carried_object carried;
+		struct ledger_entry carried;
 
-		if (of->generation && carried_get(tree->carried, handle, &carried)) {
+		if (of->generation && ledger_get(tree->ledger, handle, &carried)) {
 			carried.generation = of->generation;
-			good = carried_put(tree->carried, handle, &carried, error);
-			carried_clear(&carried);
+			good = ledger_put(tree->ledger, handle, &carried, error);
+			ledger_clear(&carried);
 		}
 	}
-	return good && carried_commit(tree->carried, error);
+	return good && ledger_commit(tree->ledger, error);
 }

@@ -180,8 +180,8 @@ static bool run_old(const struct volume_config *config, const struct rollback_op
 		    struct target *target, struct rollback_result *result, GError **error)
 {
 	g_autofree char *dir = rollback_directory(config);
-	struct carried *carried = carried_open(dir, state->id, !options->plan, error);
-	const bool first = carried && !carried_was_scanned(carried);
+	struct ledger *ledger = ledger_open(dir, state->id, !options->plan, error);
+	const bool first = ledger && !ledger_was_scanned(ledger);
 	/* What could not be looked at may be well by now. */
 	const bool look = !options->scan && (first || (state->unread && !options->serving));
 	struct tree *tree = NULL;
@@ -189,12 +189,12 @@ static bool run_old(const struct volume_config *config, const struct rollback_op
 	bool ok = false, same = false;
 
 	/* what sends no notification counts at the latest now */
-	if (carried && (!look || settle(journal, true, state, error)) &&
+	if (ledger && (!look || settle(journal, true, state, error)) &&
 	    target_begin(target, &skew, error)) {
 		/* by our clock as it goes now: a change of another's that looks later than it was
 		 * is a conflict at worst */
-		tree = tree_open(config, journal, carried, target,
-				 state->since - state->back + skew, error);
+		tree = tree_open(config, journal, ledger, target, state->since - state->back + skew,
+				 error);
 		if (tree) {
 			tree->settle = settle_again;
 			tree->stop = options->stop;
@@ -207,7 +207,7 @@ static bool run_old(const struct volume_config *config, const struct rollback_op
 		same = tree && check_same_tree(tree, error);
 		ok = same && run_tree(tree, state->id, options, result, error) &&
 		     (options->plan || first == tree->vanished ||
-		      carried_scanned(carried, first, error));
+		      ledger_scanned(ledger, first, error));
 		if (ok && state->unread)
 			add_unread(result->conflicts, state);
 		if (tree)
@@ -219,7 +219,7 @@ static bool run_old(const struct volume_config *config, const struct rollback_op
 			ok = leftovers_tell(tree, error);
 	}
 	tree_close(tree);
-	carried_close(carried);
+	ledger_close(ledger);
 	return ok;
 }
 

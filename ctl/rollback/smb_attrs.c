@@ -254,7 +254,7 @@ void smb_attrs_take(const struct attrs *attrs, const struct volume_config *confi
 			lose_smb_attrs(&losing, "%s: SMB has no place for it", name);
 	}
 	/* a Samba that found none has made one since, with a time of its own */
-	if (base && (left_out_has(&attrs->left, XATTR_DOSATTRIB) || !(base->told & TOLD_KNOWN))) {
+	if (base && (omissions_has(&attrs->left, XATTR_DOSATTRIB) || !(base->told & TOLD_KNOWN))) {
 		smb->added = true;
 		smb->created = 0;
 	}

@@ -55,7 +55,7 @@ static void take_gift(struct carry *carry, struct node *node, struct making *mak
 		g_clear_pointer(making->ret ? &making->given : &node->carried.given,
 				g_hash_table_unref);
 	if (making->given)
-		carried_add_given(&node->carried, g_steal_pointer(&making->given));
+		ledger_add_given(&node->carried, g_steal_pointer(&making->given));
 	for (guint i = 0; making->losses && i < making->losses->len; i++)
 		tree_loss(carry->tree, node, making->losses->pdata[i]);
 	g_clear_pointer(&making->losses, g_ptr_array_unref);
@@ -148,10 +148,10 @@ static int give(const struct carry *carry, struct making *making, struct target_
 
 static int note_now(struct carry *carry, const struct node *node)
 {
-	struct carried *store = carry->tree->carried;
+	struct ledger *store = carry->tree->ledger;
 
-	return carried_put(store, &node->handle, &node->carried, carry->error) &&
-			       carried_commit(store, carry->error)
+	return ledger_put(store, &node->handle, &node->carried, carry->error) &&
+			       ledger_commit(store, carry->error)
 		       ? 0
 		       : -ECANCELED;
 }
@@ -335,7 +335,7 @@ bool steps_made(struct carry *carry, struct node *node, struct making *making)
 
 	take_gift(carry, node, making);
 	if (!ret) {
-		carried_stage(&node->carried, &making->there);
+		ledger_stage(&node->carried, &making->there);
 		g_free(node->staged);
 		node->staged = g_memdup2(&making->there, sizeof(making->there));
 	}

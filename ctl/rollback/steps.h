@@ -34,7 +34,7 @@ struct making {
 	uint64_t bytes;
 	off_t size;	   /* of what was given */
 	GPtrArray *losses; /* of sentences; NULL: none */
-	GHashTable *given; /* attributes, for carried_add_given(); NULL: none */
+	GHashTable *given; /* attributes, for ledger_add_given(); NULL: none */
 };
 /* In any thread (parallel.h).  making->node is set, all else zero. */
 void steps_make(const struct carry *carry, struct making *making);

@@ -267,7 +267,7 @@ static void node_free(gpointer p)
 	g_clear_pointer(&node->listed, g_hash_table_unref);
 	g_clear_pointer(&node->names, g_hash_table_unref);
 	g_clear_pointer(&node->had, g_hash_table_unref);
-	carried_clear(&node->carried);
+	ledger_clear(&node->carried);
 	g_free(node);
 }
 
@@ -419,7 +419,7 @@ static void resolve_names(struct tree *tree, struct node *node, const struct jou
 	const GArray *known = node->was_carried ? node->carried.names : NULL;
 
 	for (guint i = 0; known && i < known->len; i++) {
-		const struct carried_name *name = &g_array_index(known, struct carried_name, i);
+		const struct ledger_name *name = &g_array_index(known, struct ledger_name, i);
 
 		place_add(node->at, tree_node(tree, &name->parent), name->name);
 	}
@@ -501,7 +501,7 @@ void tree_doubt(struct node *node)
 
 static void find_carried(const struct tree *tree, struct node *node)
 {
-	carried_get(tree->carried, &node->handle, &node->carried);
+	ledger_get(tree->ledger, &node->handle, &node->carried);
 	node->was_carried = node->carried.fileid || node->carried.staged;
 }
 
@@ -587,7 +587,7 @@ static void make_root(struct tree *tree, const struct migrate_binding *handle)
 }
 
 struct tree *tree_open(const struct volume_config *config, struct journal_reader *journal,
-		       struct carried *carried, struct target *target, int64_t switched,
+		       struct ledger *ledger, struct target *target, int64_t switched,
 		       GError **error)
 {
 	struct migrate_binding handle;
@@ -604,10 +604,10 @@ struct tree *tree_open(const struct volume_config *config, struct journal_reader
 	struct tree *tree = g_new0(struct tree, 1);
 	tree->config = config;
 	tree->journal = journal;
-	tree->carried = carried;
+	tree->ledger = ledger;
 	tree->target = target;
 	tree->root_fd = fd;
-	tree->told = left_out_get_told(fd);
+	tree->told = omissions_get_told(fd);
 	tree->switched = switched;
 	tree->nodes = g_hash_table_new(journal_handle_hash, journal_handle_equal);
 	tree->inodes = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
@@ -682,8 +682,8 @@ void tree_close(struct tree *tree)
 	g_ptr_array_unref(tree->losses);
 	g_clear_pointer(&tree->planned, g_ptr_array_unref);
 	g_ptr_array_unref(tree->all);
-	g_clear_pointer(&tree->given_up.paths, g_hash_table_unref);
-	g_clear_pointer(&tree->given_up.names, g_hash_table_unref);
+	g_clear_pointer(&tree->skipped.paths, g_hash_table_unref);
+	g_clear_pointer(&tree->skipped.names, g_hash_table_unref);
 	close(tree->root_fd);
 	g_free(tree);
 }

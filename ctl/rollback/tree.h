@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "ctl/rollback/carried.h"
+#include "ctl/rollback/ledger.h"
 #include "ctl/rollback/target.h"
 #include "journal/store/reader.h"
 #include "lib/config/volume_config.h"
@@ -84,7 +84,7 @@ struct node {
 	GHashTable *names;     /* of a compared directory: name -> active node or NULL */
 	GHashTable *not_there; /* names that it had not at the switch: tree_was_named(); or NULL */
 	/* the old server */
-	struct carried_object carried;
+	struct ledger_entry carried;
 	bool was_carried; /* and is there since, as far as is known */
 	bool looked;
 	bool strayed;	   /* somebody gave it a name there that it never had here */
@@ -125,7 +125,7 @@ struct problem {
 
 /* listing.c's: the names of the report of losses that were given up.  The report grows at its end
  * while it is used. */
-struct given_up {
+struct skipped {
 	GHashTable *paths, *names; /* sets: the paths, and the last component of each; or NULL */
 	struct stat st;		   /* of the report, as far as it was read: st_size */
 };
@@ -145,7 +145,7 @@ struct deferred {
 struct tree {
 	const struct volume_config *config;
 	struct journal_reader *journal;
-	struct carried *carried;
+	struct ledger *ledger;
 	struct target *target;
 	int root_fd;
 	unsigned told; /* TOLD_* of the volume */
@@ -162,7 +162,7 @@ struct tree {
 			     * somebody else has changed it since */
 	bool root_given;    /* its attributes were given by this run, or were the same */
 	bool killed;	    /* the last run did not end: what it did to the root moved its ctime */
-	struct given_up given_up;
+	struct skipped skipped;
 	GHashTable *nodes;    /* by handle */
 	GHashTable *inodes;   /* active nodes that are here, by inode number */
 	GHashTable *fileids;  /* nodes that are there, by fileid */
@@ -179,7 +179,7 @@ struct tree {
 
 /* Takes nothing over. 0 and *tree, or NULL with *error. */
 struct tree *tree_open(const struct volume_config *config, struct journal_reader *journal,
-		       struct carried *carried, struct target *target, int64_t switched,
+		       struct ledger *ledger, struct target *target, int64_t switched,
 		       GError **error);
 void tree_close(struct tree *tree);
 /* Forgets all nodes but for a new one of the root: for the next window. */

@@ -132,8 +132,8 @@ static bool by_journal(struct clients *clients, int fd, const struct statx *st, 
 	return row.flags & flags_of_clients[aspect][S_ISDIR(st->stx_mode)];
 }
 
-bool proving_is_clients(struct clients *clients, int fd, const struct source_attr *there,
-			enum clients_aspect aspect, bool differs)
+bool proof_is_clients(struct clients *clients, int fd, const struct source_attr *there,
+		      enum clients_aspect aspect, bool differs)
 {
 	struct statx st;
 	bool times, found;

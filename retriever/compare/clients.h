@@ -30,8 +30,8 @@ void clients_free(struct clients *clients);
  * not told by times, and nor are changes of attributes alone, because fills move ctime too: these
  * are called differences.
  */
-bool proving_is_clients(struct clients *clients, int fd, const struct source_attr *there,
-			enum clients_aspect aspect, bool differs);
+bool proof_is_clients(struct clients *clients, int fd, const struct source_attr *there,
+		      enum clients_aspect aspect, bool differs);
 
 /* "journal" or "times": how it is told. */
 const char *clients_told_by(struct clients *clients);

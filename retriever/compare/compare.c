@@ -181,8 +181,8 @@ int compare_ask_xattrs(struct compare *compare, const char *dir, struct source_e
 
 static bool is_clients(struct pair *pair, enum clients_aspect aspect, bool differs)
 {
-	return proving_is_clients(pair->compare->clients, pair->fd, &pair->entry->attr, aspect,
-				  differs);
+	return proof_is_clients(pair->compare->clients, pair->fd, &pair->entry->attr, aspect,
+				differs);
 }
 
 static void set_changed(struct pair *pair)

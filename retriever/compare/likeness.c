@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "lib/acl/smb_descriptor.h"
-#include "lib/report/left_out.h"
+#include "lib/report/omissions.h"
 #include "lib/source/posix_acl.h"
 #include "retriever/making/attributes.h"
 
@@ -144,7 +144,7 @@ struct pair {
 	int should, is;
 	const struct source_attr *attr;
 	const struct source_xattrs *xattrs; /* or NULL */
-	struct left_out left;		    /* what the object says that it could not get */
+	struct omissions left;		    /* what the object says that it could not get */
 	struct likeness *like;
 };
 
@@ -158,20 +158,20 @@ static void load_left_out(struct pair *pair, const struct stat *st)
 	char path[32];
 
 	g_snprintf(path, sizeof path, "/proc/self/fd/%d", pair->is);
-	left_out_get(path, &pair->left);
-	if (pair->left.mode != (st->st_mode & 07777) || pair->left.acl != left_out_acl(path))
+	omissions_get(path, &pair->left);
+	if (pair->left.mode != (st->st_mode & 07777) || pair->left.acl != omissions_acl(path))
 		pair->left.what &= ~(unsigned)LEFT_ACL;
 }
 
 static bool is_left_out(const struct pair *pair, const char *name)
 {
-	const struct left_out *left = &pair->left;
+	const struct omissions *left = &pair->left;
 
 	if (fgetxattr(pair->is, name, NULL, 0) >= 0 || errno != ENODATA)
 		return false;
 	if (!strcmp(name, XATTR_ACL_ACCESS) || !strcmp(name, XATTR_ACL_DEFAULT))
 		return left->what & LEFT_ACL;
-	return left_out_has(left, name) ||
+	return omissions_has(left, name) ||
 	       (left->what & LEFT_MORE && g_str_has_prefix(name, "user."));
 }
 
@@ -228,7 +228,7 @@ static int compare_xattrs(const struct pair *pair)
 static int set(struct scratches *scratches, int fd, const struct source_attr *attr,
 	       const struct source_xattrs *xattrs, bool inherits, bool *lost)
 {
-	struct carried carried = {0};
+	struct attributes_result carried = {0};
 	int ret = attributes_set(scratches->retriever, fd, attr, xattrs, inherits, &carried);
 
 	*lost = false;

@@ -17,11 +17,11 @@
 #define LINK	  "#object " /* "#link" was by the number alone */
 #define DONE	  "#done "
 #define SPILL	  ((gsize)4 << 20)
-#define NUMBERS	  (5 + PROOF_STATUS_COUNT) /* of struct proving_counts */
+#define NUMBERS	  (5 + PROOF_STATUS_COUNT) /* of struct proof_counts */
 
 static const char *const sides[] = {"both", "here", "there"};
 
-struct proving_log {
+struct proof_log {
 	GMutex lock; /* held while the disk is written to */
 	GCond changed;
 	int fd;
@@ -38,20 +38,19 @@ struct proving_log {
 
 /* ---- blocks ---- */
 
-void proving_block_init(struct proving_block *block, int dir_fd)
+void proof_block_init(struct proof_block *block, int dir_fd)
 {
-	*block =
-		(struct proving_block){.dir_fd = dir_fd, .text = g_string_new(NULL), .spilled = -1};
+	*block = (struct proof_block){.dir_fd = dir_fd, .text = g_string_new(NULL), .spilled = -1};
 }
 
-void proving_block_clear(struct proving_block *block)
+void proof_block_clear(struct proof_block *block)
 {
 	if (block->spilled >= 0)
 		close(block->spilled);
 	g_string_free(block->text, TRUE);
 }
 
-static void spill(struct proving_block *block)
+static void spill(struct proof_block *block)
 {
 	if (block->text->len < SPILL || block->status)
 		return;
@@ -63,7 +62,7 @@ static void spill(struct proving_block *block)
 	g_string_truncate(block->text, 0);
 }
 
-void proving_block_entry(struct proving_block *block, const struct proof_entry *entry)
+void proof_block_entry(struct proof_block *block, const struct proof_entry *entry)
 {
 	proof_entry_format(block->text, entry);
 	block->counts.objects++;
@@ -71,7 +70,7 @@ void proving_block_entry(struct proving_block *block, const struct proof_entry *
 	spill(block);
 }
 
-void proving_block_finding(struct proving_block *block, const struct proof_finding *finding)
+void proof_block_finding(struct proof_block *block, const struct proof_finding *finding)
 {
 	g_string_append(block->text, PROOF_MARK);
 	proof_finding_format(block->text, finding);
@@ -79,8 +78,8 @@ void proving_block_finding(struct proving_block *block, const struct proof_findi
 	spill(block);
 }
 
-void proving_block_directory(struct proving_block *block, const char *path, enum proving_side side,
-			     enum proof_status status)
+void proof_block_directory(struct proof_block *block, const char *path, enum proof_side side,
+			   enum proof_status status)
 {
 	g_string_append(block->text, DIRECTORY);
 	proof_path_format(block->text, path);
@@ -88,7 +87,7 @@ void proving_block_directory(struct proving_block *block, const char *path, enum
 	spill(block);
 }
 
-void proving_block_link(struct proving_block *block, guint64 fileid, guint64 inode)
+void proof_block_link(struct proof_block *block, guint64 fileid, guint64 inode)
 {
 	g_string_append_printf(block->text, LINK "%" G_GUINT64_FORMAT " %" G_GUINT64_FORMAT "\n",
 			       fileid, inode);
@@ -97,7 +96,7 @@ void proving_block_link(struct proving_block *block, guint64 fileid, guint64 ino
 
 /* ---- counts ---- */
 
-static void counts_to(const struct proving_counts *counts, guint64 n[NUMBERS])
+static void counts_to(const struct proof_counts *counts, guint64 n[NUMBERS])
 {
 	const guint64 first[5] = {counts->objects, counts->findings, counts->sampled, counts->bytes,
 				  counts->cached};
@@ -106,7 +105,7 @@ static void counts_to(const struct proving_counts *counts, guint64 n[NUMBERS])
 	memcpy(n + 5, counts->status, sizeof counts->status);
 }
 
-void proving_counts_add(struct proving_counts *sum, const struct proving_counts *counts)
+void proof_counts_add(struct proof_counts *sum, const struct proof_counts *counts)
 {
 	sum->objects += counts->objects;
 	sum->findings += counts->findings;
@@ -117,7 +116,7 @@ void proving_counts_add(struct proving_counts *sum, const struct proving_counts 
 		sum->status[i] += counts->status[i];
 }
 
-static bool counts_parse(char *text, struct proving_counts *counts)
+static bool counts_parse(char *text, struct proof_counts *counts)
 {
 	guint64 n[NUMBERS];
 
@@ -129,19 +128,19 @@ static bool counts_parse(char *text, struct proving_counts *counts)
 			return false;
 		text = end + 1;
 	}
-	*counts = (struct proving_counts){n[0], n[1], n[2], n[3], n[4]};
+	*counts = (struct proof_counts){n[0], n[1], n[2], n[3], n[4]};
 	memcpy(counts->status, n + 5, sizeof counts->status);
 	return true;
 }
 
 /* ---- going on ---- */
 
-static bool is_done(const struct proving_log *log, guint64 number)
+static bool is_done(const struct proof_log *log, guint64 number)
 {
 	return number / 8 < log->done->len && log->done->data[number / 8] & 1 << number % 8;
 }
 
-static void set_done(struct proving_log *log, guint64 number)
+static void set_done(struct proof_log *log, guint64 number)
 {
 	static const guint8 zeros[4096];
 
@@ -153,15 +152,15 @@ static void set_done(struct proving_log *log, guint64 number)
 struct replay {
 	guint64 directories, whole_directories; /* so far; up to the last block that is whole */
 	off_t at, whole;
-	proving_link_fn link;
+	proof_link_fn link;
 	void *arg;
 };
 
 /* FALSE: nothing after this counts. */
-static bool replay_line(struct proving_log *log, struct replay *replay, char *line,
-			struct proving_counts *sum)
+static bool replay_line(struct proof_log *log, struct replay *replay, char *line,
+			struct proof_counts *sum)
 {
-	struct proving_counts counts;
+	struct proof_counts counts;
 	guint64 a, b;
 	char *end;
 
@@ -178,7 +177,7 @@ static bool replay_line(struct proving_log *log, struct replay *replay, char *li
 		    !counts_parse(end + 1, &counts))
 			return false;
 		set_done(log, a);
-		proving_counts_add(sum, &counts);
+		proof_counts_add(sum, &counts);
 	}
 	if (g_str_has_prefix(line, DONE) || !strcmp(line, "#begin\n")) {
 		replay->whole = replay->at;
@@ -187,8 +186,7 @@ static bool replay_line(struct proving_log *log, struct replay *replay, char *li
 	return true;
 }
 
-static int replay(struct proving_log *log, struct proving_counts *counts, proving_link_fn link,
-		  void *arg)
+static int replay(struct proof_log *log, struct proof_counts *counts, proof_link_fn link, void *arg)
 {
 	struct replay replay = {.link = link, .arg = arg};
 	ssize_t n;
@@ -213,11 +211,11 @@ static int replay(struct proving_log *log, struct proving_counts *counts, provin
 	return ftruncate(log->fd, replay.whole) < 0 ? -errno : 0;
 }
 
-struct proving_log *proving_log_open(int dir_fd, const char *name, bool anew,
-				     struct proving_counts *counts, proving_link_fn link, void *arg,
-				     int *status)
+struct proof_log *proof_log_open(int dir_fd, const char *name, bool anew,
+				 struct proof_counts *counts, proof_link_fn link, void *arg,
+				 int *status)
 {
-	struct proving_log *log = g_new0(struct proving_log, 1);
+	struct proof_log *log = g_new0(struct proof_log, 1);
 	int again;
 
 	g_mutex_init(&log->lock);
@@ -233,11 +231,11 @@ struct proving_log *proving_log_open(int dir_fd, const char *name, bool anew,
 		return log;
 	if (!log->queue && again >= 0)
 		close(again);
-	proving_log_close(log);
+	proof_log_close(log);
 	return NULL;
 }
 
-void proving_log_close(struct proving_log *log)
+void proof_log_close(struct proof_log *log)
 {
 	if (!log)
 		return;
@@ -254,7 +252,7 @@ void proving_log_close(struct proving_log *log)
 
 /* ---- the queue ---- */
 
-static bool parse_directory(char *line, struct proving_task *task)
+static bool parse_directory(char *line, struct proof_task *task)
 {
 	g_auto(GStrv) words = g_strsplit(g_strchomp(line), " ", -1);
 
@@ -268,7 +266,7 @@ static bool parse_directory(char *line, struct proving_task *task)
 }
 
 /* Lock held.  1, 0: none now, -errno. */
-static int next(struct proving_log *log, struct proving_task *task)
+static int next(struct proof_log *log, struct proof_task *task)
 {
 	clearerr(log->queue);
 	while (getline(&log->line, &log->room, log->queue) > 0) {
@@ -282,7 +280,7 @@ static int next(struct proving_log *log, struct proving_task *task)
 	return ferror(log->queue) ? -EIO : 0;
 }
 
-int proving_log_take(struct proving_log *log, struct proving_task *task)
+int proof_log_take(struct proof_log *log, struct proof_task *task)
 {
 	int ret;
 
@@ -295,13 +293,13 @@ int proving_log_take(struct proving_log *log, struct proving_task *task)
 	return ret;
 }
 
-static void one_less(struct proving_log *log)
+static void one_less(struct proof_log *log)
 {
 	log->under_way--;
 	g_cond_broadcast(&log->changed);
 }
 
-static void end_block(struct proving_block *block, guint64 number)
+static void end_block(struct proof_block *block, guint64 number)
 {
 	guint64 n[NUMBERS];
 
@@ -312,7 +310,7 @@ static void end_block(struct proving_block *block, guint64 number)
 	g_string_append_c(block->text, '\n');
 }
 
-static int append_spilled(struct proving_log *log, int fd)
+static int append_spilled(struct proof_log *log, int fd)
 {
 	char buffer[65536];
 	off_t at = 0;
@@ -328,8 +326,8 @@ static int append_spilled(struct proving_log *log, int fd)
 	return n < 0 ? -errno : 0;
 }
 
-int proving_log_append(struct proving_log *log, const struct proving_task *task,
-		       struct proving_block *block)
+int proof_log_append(struct proof_log *log, const struct proof_task *task,
+		     struct proof_block *block)
 {
 	int ret = block->status;
 	struct stat st;
@@ -351,14 +349,14 @@ int proving_log_append(struct proving_log *log, const struct proving_task *task,
 	return ret;
 }
 
-void proving_log_drop(struct proving_log *log)
+void proof_log_drop(struct proof_log *log)
 {
 	g_mutex_lock(&log->lock);
 	one_less(log);
 	g_mutex_unlock(&log->lock);
 }
 
-void proving_log_stop(struct proving_log *log)
+void proof_log_stop(struct proof_log *log)
 {
 	g_mutex_lock(&log->lock);
 	log->stopped = true;
@@ -366,7 +364,7 @@ void proving_log_stop(struct proving_log *log)
 	g_mutex_unlock(&log->lock);
 }
 
-int proving_log_sync(struct proving_log *log)
+int proof_log_sync(struct proof_log *log)
 {
 	return fsync(log->fd) < 0 ? -errno : 0;
 }

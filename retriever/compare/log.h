@@ -19,7 +19,7 @@
 
 #include "lib/report/manifest/finding.h"
 
-struct proving_counts {
+struct proof_counts {
 	guint64 objects, findings, sampled; /* files whose bytes were compared */
 	guint64 bytes;			    /* compared */
 	guint64 cached;			    /* files that were not read past the cache */
@@ -27,58 +27,58 @@ struct proving_counts {
 };
 
 /* What was found in a directory so far.  One thread at a time. */
-struct proving_block {
+struct proof_block {
 	int dir_fd;
 	GString *text;
 	int spilled; /* a file without a name for what was too much for memory, or -1 */
-	struct proving_counts counts;
+	struct proof_counts counts;
 	int status; /* 0 or -errno: the disk did not take it */
 };
 
-struct proving_log;
+struct proof_log;
 
 /* Called for each #object of a run that goes on. */
-typedef void (*proving_link_fn)(void *arg, guint64 fileid, guint64 inode);
+typedef void (*proof_link_fn)(void *arg, guint64 fileid, guint64 inode);
 
 /* name in dir_fd: begun anew, or gone on with (*counts are those of its blocks).  NULL with *status
  * -errno.  Reads all of it. */
-struct proving_log *proving_log_open(int dir_fd, const char *name, bool anew,
-				     struct proving_counts *counts, proving_link_fn link, void *arg,
-				     int *status);
-void proving_log_close(struct proving_log *log);
+struct proof_log *proof_log_open(int dir_fd, const char *name, bool anew,
+				 struct proof_counts *counts, proof_link_fn link, void *arg,
+				 int *status);
+void proof_log_close(struct proof_log *log);
 
-enum proving_side { PROVING_BOTH, PROVING_HERE, PROVING_THERE, PROVING_SIDES };
+enum proof_side { PROOF_BOTH, PROOF_HERE, PROOF_THERE, PROOF_SIDES };
 
-struct proving_task {
+struct proof_task {
 	guint64 number;
 	char *path; /* g_free */
-	enum proving_side side;
+	enum proof_side side;
 	enum proof_status status; /* of what is on one side */
 };
 
 /*
- * The next directory.  1; 0: there are no more; -ECANCELED after proving_log_stop(); -errno: it
+ * The next directory.  1; 0: there are no more; -ECANCELED after proof_log_stop(); -errno: it
  * cannot be read.  Waits while others may still find some.  Whoever took one gives it back with
- * proving_log_append() or proving_log_drop().
+ * proof_log_append() or proof_log_drop().
  */
-int proving_log_take(struct proving_log *log, struct proving_task *task);
+int proof_log_take(struct proof_log *log, struct proof_task *task);
 /* It is done: appends its block.  0, or -errno: nothing is appended. */
-int proving_log_append(struct proving_log *log, const struct proving_task *task,
-		       struct proving_block *block);
+int proof_log_append(struct proof_log *log, const struct proof_task *task,
+		     struct proof_block *block);
 /* It was not done. */
-void proving_log_drop(struct proving_log *log);
-void proving_log_stop(struct proving_log *log);
+void proof_log_drop(struct proof_log *log);
+void proof_log_stop(struct proof_log *log);
 /* All is durable after.  0 or -errno. */
-int proving_log_sync(struct proving_log *log);
+int proof_log_sync(struct proof_log *log);
 
-void proving_block_init(struct proving_block *block, int dir_fd);
-void proving_block_clear(struct proving_block *block);
-void proving_block_entry(struct proving_block *block, const struct proof_entry *entry);
-void proving_block_finding(struct proving_block *block, const struct proof_finding *finding);
-void proving_block_directory(struct proving_block *block, const char *path, enum proving_side side,
-			     enum proof_status status);
-void proving_block_link(struct proving_block *block, guint64 fileid, guint64 inode);
+void proof_block_init(struct proof_block *block, int dir_fd);
+void proof_block_clear(struct proof_block *block);
+void proof_block_entry(struct proof_block *block, const struct proof_entry *entry);
+void proof_block_finding(struct proof_block *block, const struct proof_finding *finding);
+void proof_block_directory(struct proof_block *block, const char *path, enum proof_side side,
+			   enum proof_status status);
+void proof_block_link(struct proof_block *block, guint64 fileid, guint64 inode);
 
-void proving_counts_add(struct proving_counts *sum, const struct proving_counts *counts);
+void proof_counts_add(struct proof_counts *sum, const struct proof_counts *counts);
 
 #endif

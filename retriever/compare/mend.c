@@ -316,7 +316,7 @@ static int mend_attributes(struct mending *m)
 
 		return !ret && fsync(m->fd) < 0 ? -errno : ret;
 	}
-	struct carried carried = {0};
+	struct attributes_result carried = {0};
 	int ret = attributes_set_node(m->retriever, m->dir_fd, m->name, &m->entry.attr, m->xattrs,
 				      &carried);
 

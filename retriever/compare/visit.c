@@ -13,13 +13,13 @@
 #include "retriever/data/source_root.h"
 #include "retriever/names/fill_page.h"
 
-#define NOWHERE	  PROVING_SIDES
+#define NOWHERE	  PROOF_SIDES
 #define UNDER_WAY 256	/* files of a directory, at a time */
 #define MISSING	  10000 /* names that are looked for in other spellings */
 
 struct visit {
 	struct visits *visits;
-	const struct proving_task *task;
+	const struct proof_task *task;
 	struct source_object object; /* there */
 	struct source_attr attr;
 	int fd;	       /* here, or -1 */
@@ -29,7 +29,7 @@ struct visit {
 	GCond changed;
 	unsigned under_way;
 	bool stopped;
-	struct proving_block *block;
+	struct proof_block *block;
 	GPtrArray *missing; /* of struct compared */
 };
 
@@ -48,46 +48,46 @@ static bool is_stopped(struct visit *visit)
 /* ---- what was found ---- */
 
 /* Of what is in a directory that is on one side only. */
-static enum proof_status status_below(enum proof_status status, enum proving_side side)
+static enum proof_status status_below(enum proof_status status, enum proof_side side)
 {
-	if (side == PROVING_BOTH)
+	if (side == PROOF_BOTH)
 		return PROOF_SAME;
 	if (status != PROOF_CHANGED)
 		return status;
-	return side == PROVING_HERE ? PROOF_MADE : PROOF_REMOVED;
+	return side == PROOF_HERE ? PROOF_MADE : PROOF_REMOVED;
 }
 
 /* Lock held.  side: where it is a directory, whose turn comes. */
-static void record(struct visit *visit, struct compared *c, enum proving_side side)
+static void record(struct visit *visit, struct compared *c, enum proof_side side)
 {
-	struct proving_block *block = visit->block;
+	struct proof_block *block = visit->block;
 
 	if (c->stopped) {
 		visit->stopped = true;
 		return;
 	}
-	proving_block_entry(block, &c->entry);
+	proof_block_entry(block, &c->entry);
 	for (guint i = 0; i < c->findings->len; i++)
-		proving_block_finding(block, &g_array_index(c->findings, struct proof_finding, i));
+		proof_block_finding(block, &g_array_index(c->findings, struct proof_finding, i));
 	if (c->linked)
-		proving_block_link(block, c->fileid, c->inode);
+		proof_block_link(block, c->fileid, c->inode);
 	block->counts.sampled += c->sampled;
 	block->counts.cached += c->cached;
 	block->counts.bytes += c->sampled ? c->entry.size : 0;
 	if (side != NOWHERE && *c->entry.path)
-		proving_block_directory(block, c->entry.path, side,
-					status_below(c->entry.status, side));
+		proof_block_directory(block, c->entry.path, side,
+				      status_below(c->entry.status, side));
 	visit->visits->counted(visit->visits->arg, c);
 }
 
-static void record_now(struct visit *visit, struct compared *compared, enum proving_side side)
+static void record_now(struct visit *visit, struct compared *compared, enum proof_side side)
 {
 	g_mutex_lock(&visit->lock);
 	record(visit, compared, side);
 	g_mutex_unlock(&visit->lock);
 }
 
-static enum proving_side side_of(const struct compared *compared, enum proving_side side)
+static enum proof_side side_of(const struct compared *compared, enum proof_side side)
 {
 	return S_ISDIR(compared->entry.mode) ? side : NOWHERE;
 }
@@ -104,11 +104,11 @@ static void find_missing(struct compared *compared)
 }
 
 /* Or what is above it: of a directory that is, whatever of it is not here. */
-static bool is_given_up(const struct visits *visits, const char *path)
+static bool is_skipped(const struct visits *visits, const char *path)
 {
 	g_autofree char *at = g_strdup(path);
 
-	while (!g_hash_table_contains(visits->given_up, at)) {
+	while (!g_hash_table_contains(visits->skipped, at)) {
 		char *slash = strrchr(at, '/');
 
 		if (!*at)
@@ -122,12 +122,12 @@ static bool is_given_up(const struct visits *visits, const char *path)
 static void judge_missing(struct visit *visit, struct compared *compared)
 {
 	struct visits *visits = visit->visits;
-	bool clients = proving_is_clients(visits->compare.clients, visit->fd, &visit->attr,
-					  CLIENTS_NAMES, true);
+	bool clients = proof_is_clients(visits->compare.clients, visit->fd, &visit->attr,
+					CLIENTS_NAMES, true);
 
-	if (is_given_up(visits, compared->entry.path) ||
+	if (is_skipped(visits, compared->entry.path) ||
 	    directory_reserves(visit->task->path, compared->entry.path))
-		compared->entry.status = PROOF_GIVEN_UP;
+		compared->entry.status = PROOF_SKIPPED;
 	else if (clients)
 		compared->entry.status = PROOF_REMOVED;
 	else
@@ -143,7 +143,7 @@ static void take_missing(struct visit *visit, struct compared *compared)
 		g_ptr_array_add(visit->missing, g_memdup2(compared, sizeof *compared));
 		compared_init(compared);
 	} else {
-		record(visit, compared, side_of(compared, PROVING_THERE));
+		record(visit, compared, side_of(compared, PROOF_THERE));
 	}
 	g_mutex_unlock(&visit->lock);
 }
@@ -151,13 +151,11 @@ static void take_missing(struct visit *visit, struct compared *compared)
 /* ---- one name ---- */
 
 /* It may be a directory on one side only, or not be filled here. */
-static enum proving_side side_to_go(const struct compared *compared,
-				    const struct source_entry *entry)
+static enum proof_side side_to_go(const struct compared *compared, const struct source_entry *entry)
 {
 	if (!S_ISDIR(entry->attr.mode))
-		return side_of(compared, PROVING_HERE);
-	return S_ISDIR(compared->entry.mode) && !compared->names_to_come ? PROVING_BOTH
-									 : PROVING_THERE;
+		return side_of(compared, PROOF_HERE);
+	return S_ISDIR(compared->entry.mode) && !compared->names_to_come ? PROOF_BOTH : PROOF_THERE;
 }
 
 /* What is here by that name is our own. */
@@ -256,7 +254,7 @@ static void record_there(struct visit *visit, struct source_entry *entry)
 	if (!ret)
 		compare_fill_there(compare, &compared.entry, &entry->attr);
 	compared.entry.status = visit->task->status;
-	record_now(visit, &compared, side_of(&compared, PROVING_THERE));
+	record_now(visit, &compared, side_of(&compared, PROOF_THERE));
 	compared_clear(&compared);
 }
 
@@ -271,7 +269,7 @@ static void record_refused(struct visit *visit, const struct backend_batch *batc
 			compare_path(visit->task->path,
 				     g_array_index(batch->refused, struct source_refusal, i).name);
 		compared.entry.mode = S_IFREG;
-		compared.entry.status = PROOF_GIVEN_UP;
+		compared.entry.status = PROOF_SKIPPED;
 		record_now(visit, &compared, NOWHERE);
 		compared_clear(&compared);
 	}
@@ -396,14 +394,14 @@ static void judge_extra(struct visit *visit, struct compared *compared, const ch
 	struct compared *missing;
 
 	compared->entry.status = PROOF_MADE;
-	if (visit->task->side == PROVING_HERE) {
+	if (visit->task->side == PROOF_HERE) {
 		compared->entry.status = visit->task->status;
 		return;
 	}
-	if (proving_is_clients(visit->visits->compare.clients, visit->fd, &visit->attr,
-			       CLIENTS_NAMES, true))
+	if (proof_is_clients(visit->visits->compare.clients, visit->fd, &visit->attr, CLIENTS_NAMES,
+			     true))
 		return;
-	if (is_given_up(visit->visits, compared->entry.path)) /* nobody can tell whose it is */
+	if (is_skipped(visit->visits, compared->entry.path)) /* nobody can tell whose it is */
 		return;
 	missing = find_spelling(visit, name);
 	if (missing) {
@@ -433,7 +431,7 @@ static void record_extra(struct visit *visit, const char *name)
 
 			compared.entry.link = g_strndup(target, MAX(len, 0));
 		}
-		record_now(visit, &compared, side_of(&compared, PROVING_HERE));
+		record_now(visit, &compared, side_of(&compared, PROOF_HERE));
 	}
 	compared_clear(&compared);
 }
@@ -476,7 +474,7 @@ static void find_unread(struct visit *visit, int status, const char *what)
 		return;
 	}
 	finding.text = g_strdup_printf("%s: %s", what, g_strerror(-status));
-	proving_block_finding(visit->block, &finding);
+	proof_block_finding(visit->block, &finding);
 	visit->block->counts.status[PROOF_FAILED]++;
 	g_free(finding.text);
 }
@@ -488,15 +486,15 @@ static void visit_root(struct visit *visit)
 
 	compared_init(&compared);
 	compare_root(&visit->visits->compare, &place, &visit->object, &compared);
-	record_now(visit, &compared, PROVING_BOTH);
+	record_now(visit, &compared, PROOF_BOTH);
 	compared_clear(&compared);
 }
 
 static void visit_both(struct visit *visit)
 {
-	const enum proving_side side = visit->task->side;
-	const bool left = side == PROVING_BOTH && is_given_up(visit->visits, visit->task->path);
-	int ret = side == PROVING_HERE
+	const enum proof_side side = visit->task->side;
+	const bool left = side == PROOF_BOTH && is_skipped(visit->visits, visit->task->path);
+	int ret = side == PROOF_HERE
 			  ? 0
 			  : look_there(visit, visit->task->path, &visit->object, &visit->attr),
 	    lacks = left ? ret : 0;
@@ -505,18 +503,18 @@ static void visit_both(struct visit *visit)
 		find_unread(visit, ret, "the old server does not tell of the directory any more");
 		return;
 	}
-	if (side == PROVING_THERE && is_in_itself(visit))
+	if (side == PROOF_THERE && is_in_itself(visit))
 		return;
-	if (side != PROVING_THERE) {
+	if (side != PROOF_THERE) {
 		visit->fd = compare_open_here(visit->visits->compare.retriever, visit->task->path);
 		if (visit->fd < 0) {
 			find_unread(visit, visit->fd, "the directory cannot be opened here");
 			return;
 		}
 	}
-	if (side == PROVING_BOTH && !*visit->task->path)
+	if (side == PROOF_BOTH && !*visit->task->path)
 		visit_root(visit);
-	ret = side == PROVING_HERE || lacks ? 0 : list_there(visit);
+	ret = side == PROOF_HERE || lacks ? 0 : list_there(visit);
 	wait_until(visit, 0);
 	if (ret && (!left || is_stopped(visit)))
 		find_unread(visit, ret, "the old server does not list the directory");
@@ -524,7 +522,7 @@ static void visit_both(struct visit *visit)
 		find_unread(visit, ret, "the directory cannot be listed here");
 	for (guint i = 0; i < visit->missing->len; i++)
 		record(visit, visit->missing->pdata[i],
-		       side_of(visit->missing->pdata[i], PROVING_THERE));
+		       side_of(visit->missing->pdata[i], PROOF_THERE));
 }
 
 static unsigned first_of_sample(const struct visits *visits, const char *path)
@@ -532,8 +530,7 @@ static unsigned first_of_sample(const struct visits *visits, const char *path)
 	return (listing_sum_hash(path) ^ visits->seed * 0x9e3779b97f4a7c15u) % VISIT_ALL;
 }
 
-int visit_directory(struct visits *visits, const struct proving_task *task,
-		    struct proving_block *block)
+int visit_directory(struct visits *visits, const struct proof_task *task, struct proof_block *block)
 {
 	struct visit visit = {.visits = visits, .task = task, .block = block, .fd = -1};
 

@@ -11,8 +11,8 @@
 
 struct visits {
 	struct compare compare;
-	GThreadPool *files;   /* of struct visit_file */
-	GHashTable *given_up; /* paths below the root: of names that the administrator gave up */
+	GThreadPool *files;  /* of struct visit_file */
+	GHashTable *skipped; /* paths below the root: of names that the administrator gave up */
 	unsigned sample;
 	guint64 seed;
 	int dir_fd; /* where blocks may spill to */
@@ -33,7 +33,7 @@ void visit_run_file(gpointer file, gpointer visits);
  * from a place on that the seed and the path say.  So each directory has its share, to within one
  * file, and the same seed has the same files as long as the old server lists them in one order.
  */
-int visit_directory(struct visits *visits, const struct proving_task *task,
-		    struct proving_block *block);
+int visit_directory(struct visits *visits, const struct proof_task *task,
+		    struct proof_block *block);
 
 #endif

@@ -12,7 +12,7 @@
 
 #include "common/record.h"
 #include "lib/base/filetree.h"
-#include "lib/report/left_out.h"
+#include "lib/report/omissions.h"
 #include "retriever/objects/jobs.h"
 
 #define TIMES 3 /* that a file which is being written is copied */

@@ -16,7 +16,7 @@
 #include "lib/acl/smb_descriptor.h"
 #include "lib/config/config_ids.h"
 #include "lib/config/owners.h"
-#include "lib/report/left_out.h"
+#include "lib/report/omissions.h"
 #include "lib/source/posix_acl.h"
 
 #define BLOCKS_FULL 64 /* the longest attribute needs no more */
@@ -59,7 +59,7 @@ static void free_line(gpointer p)
 }
 
 G_GNUC_PRINTF(3, 4)
-static void lose(struct carried *carried, enum loss_kind kind, const char *format, ...)
+static void lose(struct attributes_result *carried, enum loss_kind kind, const char *format, ...)
 {
 	struct loss_line *line = g_new0(struct loss_line, 1);
 	va_list args;
@@ -74,14 +74,15 @@ static void lose(struct carried *carried, enum loss_kind kind, const char *forma
 	g_ptr_array_add(carried->lost, line);
 }
 
-static void lose_xattr(struct carried *carried, const char *name, uint32_t len, const char *why)
+static void lose_xattr(struct attributes_result *carried, const char *name, uint32_t len,
+		       const char *why)
 {
 	lose(carried, LOSS_XATTR, "%s (%u bytes) could not be set (%s)", name, len, why);
-	left_out_add(&carried->left, name);
+	omissions_add(&carried->left, name);
 }
 
-int attributes_report(struct retriever *retriever, const struct carried *carried, int dir_fd,
-		      const char *name)
+int attributes_report(struct retriever *retriever, const struct attributes_result *carried,
+		      int dir_fd, const char *name)
 {
 	g_autofree char *path = NULL;
 	int ret = 0;
@@ -100,7 +101,7 @@ int attributes_report(struct retriever *retriever, const struct carried *carried
 	return ret;
 }
 
-void attributes_clear(struct carried *carried)
+void attributes_clear(struct attributes_result *carried)
 {
 	g_clear_pointer(&carried->lost, g_ptr_array_unref);
 }
@@ -132,7 +133,7 @@ bool attributes_take_answer(struct backend_request *req, struct source_entry *en
 /* ---- owner ---- */
 
 static uint32_t new_id(const struct volume_config *config, bool group, uint32_t id,
-		       struct carried *carried)
+		       struct attributes_result *carried)
 {
 	const struct owners *owners = group ? config->map_groups : config->map_users;
 	const char *what = group ? "group" : "owner";
@@ -151,7 +152,7 @@ static uint32_t new_id(const struct volume_config *config, bool group, uint32_t 
 
 static int change_owner(const struct volume_config *config, struct attributes_place *at,
 			const struct source_attr *attr, const struct windows *windows,
-			struct carried *carried)
+			struct attributes_result *carried)
 {
 	uint32_t uid, gid;
 	int ret = 0;
@@ -175,7 +176,8 @@ static int change_owner(const struct volume_config *config, struct attributes_pl
 }
 
 /* The mode for who owns it now, where that is not who did; the ACL went through acl_close(). */
-static mode_t close_mode(const struct attributes_place *at, mode_t mode, struct carried *carried)
+static mode_t close_mode(const struct attributes_place *at, mode_t mode,
+			 struct attributes_result *carried)
 {
 	const mode_t was = mode;
 
@@ -200,7 +202,7 @@ static mode_t close_mode(const struct attributes_place *at, mode_t mode, struct 
 
 /* far: as of struct source_attr. */
 static void foresee_time(const struct attributes_room *room, const char *what, int64_t ns,
-			 int64_t far, struct carried *carried)
+			 int64_t far, struct attributes_result *carried)
 {
 	const int64_t seconds = far ? far : migrate_timespec(ns).tv_sec;
 	const bool known = room->first || room->last;
@@ -218,7 +220,7 @@ static void foresee_time(const struct attributes_room *room, const char *what, i
 
 /* The fraction of an access is lost without a line for each object. */
 static void foresee_fraction(const struct attributes_room *room, const struct source_attr *attr,
-			     struct carried *carried)
+			     struct attributes_result *carried)
 {
 	const struct timespec mtime = migrate_timespec(attr->mtime);
 
@@ -231,7 +233,7 @@ static void foresee_fraction(const struct attributes_room *room, const struct so
 }
 
 static void compare_time(const char *what, int64_t ns, int64_t far, struct timespec is,
-			 struct carried *carried)
+			 struct attributes_result *carried)
 {
 	const struct timespec should = migrate_timespec(ns);
 
@@ -243,7 +245,7 @@ static void compare_time(const char *what, int64_t ns, int64_t far, struct times
 }
 
 static void compare_fractions(const struct source_attr *attr, const struct stat *st,
-			      struct carried *carried)
+			      struct attributes_result *carried)
 {
 	const struct timespec mtime = migrate_timespec(attr->mtime);
 	const struct timespec atime = migrate_timespec(attr->atime);
@@ -260,7 +262,7 @@ static void compare_fractions(const struct source_attr *attr, const struct stat 
 }
 
 static int set_times(const struct attributes_place *at, const struct source_attr *attr,
-		     struct carried *carried)
+		     struct attributes_result *carried)
 {
 	const char *name = at->name;
 	const int fd = at->fd;
@@ -378,7 +380,8 @@ static int put_acl(const struct volume_config *config, struct attributes_place *
 
 /* *perms: what the mode's permission bits must be with it, or without it. */
 static int set_acl(const struct volume_config *config, struct attributes_place *at,
-		   const struct source_xattr *xattr, mode_t *perms, struct carried *carried)
+		   const struct source_xattr *xattr, mode_t *perms,
+		   struct attributes_result *carried)
 {
 	const char *word = acl_word(xattr->name), *why = "the old server sent what is no ACL";
 	struct acl *acl = acl_decode(xattr->value, xattr->len);
@@ -422,7 +425,8 @@ static int set_acl(const struct volume_config *config, struct attributes_place *
 #define TEXT_MAX 2000 /* bytes of an ACL in a line of the report */
 
 static int set_posix(const struct volume_config *config, struct attributes_place *at,
-		     const char *name, struct acl *acl, mode_t *perms, struct carried *carried)
+		     const char *name, struct acl *acl, mode_t *perms,
+		     struct attributes_result *carried)
 {
 	struct source_xattr xattr = {.name = (char *)name};
 	mode_t mode = acl_mode(acl);
@@ -460,7 +464,7 @@ static int put_nt(const struct volume_config *config, struct attributes_place *a
 /* As put_attribute(): what acl-mode asks for beside the POSIX ACL. */
 static int put_beside(const struct volume_config *config, struct attributes_place *at,
 		      const struct source_attr *attr, const struct source_nfs4_acl *acl,
-		      struct carried *carried)
+		      struct attributes_result *carried)
 {
 	const bool nt = config->acl_mode == ACL_MODE_NT;
 	const char *why = NULL;
@@ -475,13 +479,13 @@ static int put_beside(const struct volume_config *config, struct attributes_plac
 		return ret;
 	lose(carried, LOSS_ACL, "the NFSv4 ACL could not be %s (%s)",
 	     nt ? "set as a security descriptor" : "kept as " XATTR_NFS4_KEPT, why);
-	left_out_add(&carried->left, nt ? XATTR_NTACL : XATTR_NFS4_KEPT);
+	omissions_add(&carried->left, nt ? XATTR_NTACL : XATTR_NFS4_KEPT);
 	return 0;
 }
 
 static int set_nfs4(const struct volume_config *config, struct attributes_place *at,
 		    const struct source_attr *attr, const struct source_nfs4_acl *acl,
-		    mode_t *perms, struct carried *carried)
+		    mode_t *perms, struct attributes_result *carried)
 {
 	const bool cut = acl->text->len > TEXT_MAX;
 	struct nfs4_posix posix;
@@ -504,7 +508,7 @@ static int set_nfs4(const struct volume_config *config, struct attributes_place 
 }
 
 static int set_xattr(struct attributes_place *at, const struct source_xattr *xattr,
-		     struct carried *carried)
+		     struct attributes_result *carried)
 {
 	const char *why = "not an attribute of users";
 	int ret = g_str_has_prefix(xattr->name, "user.")
@@ -525,7 +529,8 @@ static bool is_acl_attribute(const struct source_xattr *xattr)
 
 /* ACLs first: where there is not room for all, they count more. */
 static int set_all(const struct volume_config *config, struct attributes_place *at,
-		   const struct source_xattrs *xattrs, mode_t *perms, struct carried *carried)
+		   const struct source_xattrs *xattrs, mode_t *perms,
+		   struct attributes_result *carried)
 {
 	int ret = 0;
 
@@ -562,7 +567,7 @@ static bool rules(const struct volume_config *config)
 
 /* An object that got no descriptor would be what its mode says. */
 static int set_descriptor(struct attributes_place *at, const struct windows *windows, bool ruling,
-			  mode_t *perms, struct carried *carried)
+			  mode_t *perms, struct attributes_result *carried)
 {
 	const char *why = windows->why;
 	int ret = windows->acl
@@ -584,7 +589,8 @@ static int set_descriptor(struct attributes_place *at, const struct windows *win
 }
 
 /* Once for the volume. */
-static void lose_of_volume(struct carried *carried, const struct windows *windows, bool ruling)
+static void lose_of_volume(struct attributes_result *carried, const struct windows *windows,
+			   bool ruling)
 {
 	if (ruling && windows->lost_owner)
 		lose(carried, LOSS_VOLUME, "owners: %s is nobody here: its files are user %u's",
@@ -611,7 +617,8 @@ static void lose_of_volume(struct carried *carried, const struct windows *window
  * its own, which ext4 shares among all objects that have the same.
  */
 static int set_windows(const struct volume_config *config, struct attributes_place *at,
-		       const struct windows *windows, mode_t *perms, struct carried *carried)
+		       const struct windows *windows, mode_t *perms,
+		       struct attributes_result *carried)
 {
 	bool ruling = rules(config);
 	const struct source_xattrs *xattrs = windows->xattrs;
@@ -662,7 +669,7 @@ static struct windows *translate_attribute(const struct volume_config *config,
 static int set_what_it_has(const struct volume_config *config, struct attributes_place *at,
 			   bool inherits, const struct source_attr *attr,
 			   const struct source_xattrs *xattrs, mode_t *perms,
-			   struct carried *carried)
+			   struct attributes_result *carried)
 {
 	struct windows *windows = translate_attribute(config, attr, xattrs);
 	int ret = change_owner(config, at, attr, rules(config) ? windows : NULL, carried);
@@ -681,7 +688,8 @@ static int set_what_it_has(const struct volume_config *config, struct attributes
 }
 
 /* The last user attribute that it got goes.  FALSE: it has none. */
-static bool make_room_attribute(const struct attributes_place *at, struct carried *carried)
+static bool make_room_attribute(const struct attributes_place *at,
+				struct attributes_result *carried)
 {
 	g_autofree char *list = g_malloc(XATTR_LIST_MAX), *last = NULL;
 	char path[PATH_ROOM];
@@ -702,18 +710,19 @@ static bool make_room_attribute(const struct attributes_place *at, struct carrie
 }
 
 /* An object that lacks something and does not say so would have it taken away there as well. */
-static int mark_attribute(const struct attributes_place *at, struct carried *carried)
+static int mark_attribute(const struct attributes_place *at, struct attributes_result *carried)
 {
 	int ret;
 
-	while ((ret = left_out_put(at->fd, at->name, &carried->left)) == -ENOSPC &&
+	while ((ret = omissions_put(at->fd, at->name, &carried->left)) == -ENOSPC &&
 	       !is_full(at->fd) && make_room_attribute(at, carried))
 		;
 	return ret;
 }
 
 int attributes_set(struct retriever *retriever, int fd, const struct source_attr *attr,
-		   const struct source_xattrs *xattrs, bool inherits, struct carried *carried)
+		   const struct source_xattrs *xattrs, bool inherits,
+		   struct attributes_result *carried)
 {
 	struct attributes_place at = {.fd = fd};
 	mode_t perms = attr->mode & 0777;
@@ -729,7 +738,7 @@ int attributes_set(struct retriever *retriever, int fd, const struct source_attr
 
 uint32_t attributes_foresee(const struct volume_config *config, struct attributes_room room,
 			    const struct source_attr *attr, const struct source_xattrs *xattrs,
-			    struct carried *carried)
+			    struct attributes_result *carried)
 {
 	struct attributes_place at = {.fd = -1, .room = room};
 	mode_t perms = attr->mode & 0777;
@@ -756,7 +765,7 @@ static int set_node_mode(const struct attributes_place *at, mode_t mode, bool ac
 
 int attributes_set_node(struct retriever *retriever, int dir_fd, const char *name,
 			const struct source_attr *attr, const struct source_xattrs *xattrs,
-			struct carried *carried)
+			struct attributes_result *carried)
 {
 	struct attributes_place at = {.fd = dir_fd, .name = name};
 	mode_t perms = attr->mode & 0777;

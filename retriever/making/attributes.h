@@ -18,7 +18,7 @@
 #ifndef RETRIEVER_MAKING_ATTRIBUTES_H
 #define RETRIEVER_MAKING_ATTRIBUTES_H
 
-#include "lib/report/left_out.h"
+#include "lib/report/omissions.h"
 #include "lib/report/losses.h"
 #include "retriever/objects/retriever.h"
 
@@ -29,10 +29,10 @@
 bool attributes_take_answer(struct backend_request *req, struct source_entry *entry,
 			    struct source_xattrs **xattrs);
 
-struct carried {
-	GPtrArray *lost;      /* of struct loss_line without paths; NULL: nothing */
-	bool acl, xattrs;     /* what it got */
-	struct left_out left; /* the mark that it got, if anything is lost */
+struct attributes_result {
+	GPtrArray *lost;       /* of struct loss_line without paths; NULL: nothing */
+	bool acl, xattrs;      /* what it got */
+	struct omissions left; /* the mark that it got, if anything is lost */
 };
 
 /*
@@ -40,7 +40,8 @@ struct carried {
  * with a default ACL.  0 or -errno; then the object must not be shown.
  */
 int attributes_set(struct retriever *retriever, int fd, const struct source_attr *attr,
-		   const struct source_xattrs *xattrs, bool inherits, struct carried *carried);
+		   const struct source_xattrs *xattrs, bool inherits,
+		   struct attributes_result *carried);
 /* What a file system has for an object's attributes, bytes; 0: as many as the kernel takes. */
 struct attributes_room {
 	uint32_t each;	   /* for a value */
@@ -56,19 +57,19 @@ struct attributes_room {
  */
 uint32_t attributes_foresee(const struct volume_config *config, struct attributes_room room,
 			    const struct source_attr *attr, const struct source_xattrs *xattrs,
-			    struct carried *carried);
+			    struct attributes_result *carried);
 /* Anything else, by its name; likewise.  An ACL that it has, and xattrs do not, goes. */
 int attributes_set_node(struct retriever *retriever, int dir_fd, const char *name,
 			const struct source_attr *attr, const struct source_xattrs *xattrs,
-			struct carried *carried);
+			struct attributes_result *carried);
 
 /* Before it, on an object that was there: removes what attributes_set() would not replace.  0 or
  * -errno. */
 int attributes_strip(int fd);
 
 /* Puts the losses into the report: before the object is shown.  name: in dir_fd.  0 or -errno. */
-int attributes_report(struct retriever *retriever, const struct carried *carried, int dir_fd,
-		      const char *name);
-void attributes_clear(struct carried *carried);
+int attributes_report(struct retriever *retriever, const struct attributes_result *carried,
+		      int dir_fd, const char *name);
+void attributes_clear(struct attributes_result *carried);
 
 #endif

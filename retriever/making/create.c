@@ -37,7 +37,7 @@ static int set_file_attributes(struct new_object *m, int fd)
 		return ret;
 	m->brought = false;
 	attributes_clear(&m->carried);
-	m->carried = (struct carried){0};
+	m->carried = (struct attributes_result){0};
 	if (ftruncate(fd, 0) < 0 || ftruncate(fd, m->entry->attr.size) < 0)
 		return -errno;
 	return new_object_set_attributes(m, fd, m->parent->inherits);

@@ -17,7 +17,7 @@ struct new_object {
 	int dir_fd;	/* where it gets a name first, */
 	const char *as; /* and which */
 	int stage_fd;	/* where it is made first; see project.h */
-	struct carried carried;
+	struct attributes_result carried;
 	bool absent;		      /* nothing had the name a moment ago */
 	bool linked;		      /* to a provisional name */
 	bool brought;		      /* its data came too, and is in the page cache */

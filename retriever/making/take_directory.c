@@ -192,7 +192,7 @@ static bool move_directory(struct new_object *m, int fd, int *result)
 		return true;
 	}
 	attributes_clear(&m->carried);
-	m->carried = (struct carried){0};
+	m->carried = (struct attributes_result){0};
 	mark_all(fd, listing);
 	return false;
 }

@@ -5,8 +5,8 @@
  * A fill is over when nothing is pending: its listing has come to the end, or failed, and every
  * page was given back by fill_page.c.  The listing is pending until its last page is, and a page
  * before anybody can make it.  So when a fill is over each entry that was listed is here, or
- * fill->failed_names says why not.  A directory that changes under its listing (-EBADMSG) is listed
- * anew, and one of whose names some were not found is listed once more (failed_names.h).
+ * fill->name_errors says why not.  A directory that changes under its listing (-EBADMSG) is listed
+ * anew, and one of whose names some were not found is listed once more (name_errors.h).
  *
  * The background lists first, all of a directory or as much of it as there is room for, and makes
  * it in the order of fileids then (fill_order.h): the old server may be one of disks.  Clients
@@ -94,7 +94,7 @@ static void give_up(struct fill *fill, bool moved)
 	const struct fill_outcome *outcome = &fill->outcome;
 
 	if (outcome->result == FILL_LOST && moved)
-		start_fill(object, fill->priority, fill->content, fill->failed_names.skip, nothing,
+		start_fill(object, fill->priority, fill->content, fill->name_errors.skip, nothing,
 			   NULL);
 	else if (outcome->result == FILL_LOST)
 		refind_start(object, directory_fill_again); /* the waiters wait for that */
@@ -134,7 +134,7 @@ static void conclude(struct fill *fill)
 
 	if (named) { /* before the lock is taken: there may be many */
 		name_diff_sort(fill->names_listed, NULL);
-		name_diff_sort(fill->failed_names.left_out, NULL);
+		name_diff_sort(fill->name_errors.left_out, NULL);
 	}
 	g_mutex_lock(&object->lock);
 	directory_of(object)->fills = g_slist_remove(directory_of(object)->fills, fill);
@@ -144,7 +144,7 @@ static void conclude(struct fill *fill)
 		if (named) {
 			directory_of(object)->listed = g_steal_pointer(&fill->names_listed);
 			directory_of(object)->left_out =
-				g_steal_pointer(&fill->failed_names.left_out);
+				g_steal_pointer(&fill->name_errors.left_out);
 		}
 		directory_of(object)->sum = g_steal_pointer(&fill->sum);
 		directory_of(object)->free_sum = listing_sum_free;
@@ -174,7 +174,7 @@ static void record_skipped(void *arg)
 {
 	struct fill *fill = arg;
 	struct object *object = fill->object;
-	struct skip_names *skip = fill->failed_names.skip;
+	struct skip_names *skip = fill->name_errors.skip;
 	const char *why = "the names that are skipped could not be put into the report";
 	int ret = skip_names_record(skip, object->retriever, fill->path);
 
@@ -211,7 +211,7 @@ static void finish(struct fill *fill)
 
 	fill_enter_stage(fill, FILL_END);
 	if (must_compare(fill)) {
-		failed_names_reset(&fill->failed_names);
+		name_errors_reset(&fill->name_errors);
 		fill->pending = 1;
 		fill->lacking = 0; /* each is looked at now */
 		if (fill->priority == BACKEND_BACKGROUND && fill->content != FILL_DUMMIES)
@@ -219,18 +219,18 @@ static void finish(struct fill *fill)
 		list_anew(fill);
 		return;
 	}
-	if (!fill->outcome.status && failed_names_listed(&fill->failed_names) &&
+	if (!fill->outcome.status && name_errors_listed(&fill->name_errors) &&
 	    !directory_names_fixed(object)) {
 		fill->pending = 1;
 		list_anew(fill);
 		return;
 	}
-	if (!fill->outcome.status && fill->failed_names.status)
-		fail_fill(fill, FILL_FAILED, fill->failed_names.status, NULL);
+	if (!fill->outcome.status && fill->name_errors.status)
+		fail_fill(fill, FILL_FAILED, fill->name_errors.status, NULL);
 	if (fill->content == FILL_DUMMIES) {
 		if (fill_enter(object, names_entered, fill))
 			names_entered(object, fill);
-	} else if (!fill->outcome.status && skip_names_count(fill->failed_names.skip) &&
+	} else if (!fill->outcome.status && skip_names_count(fill->name_errors.skip) &&
 		   !directory_names_fixed(object)) {
 		jobs_run(object->retriever->jobs, JOB_FLUSH, record_skipped, fill);
 	} else {
@@ -394,7 +394,7 @@ static bool leaves_rest(struct fill *fill, int status)
 	g_mutex_unlock(&object->lock);
 	if (status == -ESTALE && !gone)
 		return false;
-	return skip_names_takes_rest(fill->failed_names.skip, object->fd, status,
+	return skip_names_takes_rest(fill->name_errors.skip, object->fd, status,
 				     status == -ESTALE ? VERSION_GONE : fill_refusal(fill, status));
 }
 
@@ -403,7 +403,7 @@ static void listing_failed(struct fill *fill, int status)
 	if (status == -EBADMSG &&
 	    fill->restarts < 5) { /* the directory changed under the listing */
 		fill->restarts++;
-		failed_names_reset(&fill->failed_names);
+		name_errors_reset(&fill->name_errors);
 		list_anew(fill);
 		return;
 	}
@@ -456,7 +456,7 @@ static void page_listed(struct backend_request *req)
 		listing_failed(fill, req->status);
 		return;
 	}
-	failed_names_add_refused(&fill->failed_names, req->batch);
+	name_errors_add_refused(&fill->name_errors, req->batch);
 	note_names(fill, req->batch);
 	batch = g_steal_pointer(&req->batch);
 	fill->listed = eof;
@@ -606,7 +606,7 @@ static void start_fill(struct object *object, enum backend_priority priority,
 		fill->not_here = g_steal_pointer(&directory_of(object)->not_here);
 	}
 	if (skip)
-		fill->failed_names.skip = skip_names_ref(skip);
+		fill->name_errors.skip = skip_names_ref(skip);
 	if (fill && priority == BACKEND_BACKGROUND &&
 	    !(fill->sum && listing_sum_sums_up(fill->sum)))
 		fill->order = sorter_new(object->retriever);

@@ -8,7 +8,7 @@
  * name is looked up, once, for it may have been removed or replaced since.
  *
  * A page is given back to the listing when the last of its entries is here or in
- * fill->failed_names, so that no directory is called filled with one left out (I12).  Entries are
+ * fill->name_errors, so that no directory is called filled with one left out (I12).  Entries are
  * made having entered the directory (fill_enter()), and none any more when another fill has brought
  * every name: a client may have removed it since (I6).
  *
@@ -231,10 +231,10 @@ static void fail_name(struct fill *fill, const char *name, int status, const cha
 				       word)
 		     : NULL;
 
-	failed_names_add(&fill->failed_names, name, status,
-			 reason	   ? reason
-			 : flagged ? flagged
-				   : name_not_made(status));
+	name_errors_add(&fill->name_errors, name, status,
+			reason	  ? reason
+			: flagged ? flagged
+				  : name_not_made(status));
 }
 
 /* 0; MAKE_ASK, MAKE_ASK_BARE: the old server has to be asked for its extended attributes first. */
@@ -466,8 +466,8 @@ static void leave_out_snapshots(struct fill *fill, const char *name)
 	if (!ret)
 		ret = losses_sync(retriever->losses);
 	if (ret)
-		failed_names_add(&fill->failed_names, name, ret,
-				 "what is not brought could not be put into the report");
+		name_errors_add(&fill->name_errors, name, ret,
+				"what is not brought could not be put into the report");
 }
 
 static void question_answered(struct backend_request *req)
@@ -485,8 +485,8 @@ static void question_answered(struct backend_request *req)
 		return;
 	}
 	if (status) {
-		failed_names_add_refusal(&q->fill->failed_names, q->name, status,
-					 refusal(q, status, req));
+		name_errors_add_refusal(&q->fill->name_errors, q->name, status,
+					refusal(q, status, req));
 		question_free(q);
 		return;
 	}
@@ -495,7 +495,7 @@ static void question_answered(struct backend_request *req)
 		directory_entry_found(&q->entry, req);
 		directory_atime_before(q->fill->object, &q->entry.attr);
 		if (directory_is_snapshot(q->fill->object->retriever->config, &q->entry)) {
-			failed_names_leave_out(&q->fill->failed_names, q->name);
+			name_errors_leave_out(&q->fill->name_errors, q->name);
 			leave_out_snapshots(q->fill, q->name);
 			question_free(q);
 			return;
@@ -634,9 +634,9 @@ static void make_listed(struct page *page, const struct make_parent *parent,
 			ask_lookup(question_new(page, entry));
 	} else if (directory_reserves(fill->path, entry->name)) {
 		if (!strcmp(entry->name, MIGRATE_PRIVATE_DIR)) /* the other is a way back's */
-			failed_names_add(&fill->failed_names, entry->name, -EEXIST,
-					 "this name is reserved at the volume's root: rename it "
-					 "there, then retry; or skip it: migratectl skip");
+			name_errors_add(&fill->name_errors, entry->name, -EEXIST,
+					"this name is reserved at the volume's root: rename it "
+					"there, then retry; or skip it: migratectl skip");
 	} else if (fill->content != FILL_DUMMIES && !is_told(fill, parent, entry))
 		ask_lookup(question_new(page, entry));
 	else if (fill->content != FILL_DUMMIES && S_ISLNK(entry->attr.mode) &&

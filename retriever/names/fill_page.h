@@ -7,7 +7,7 @@
 #include "retriever/names/fill_stage.h"
 
 /* Makes the entries of a page of the listing, on workers; takes batch.  Those that cannot be made
- * go to fill->failed_names.  fill->page_made() is called once for each page, when nothing of it is
+ * go to fill->name_errors.  fill->page_made() is called once for each page, when nothing of it is
  * left to be made: on any thread, without locks; the fill may be gone after it. */
 void fill_make_page(struct fill *fill, struct backend_batch *batch);
 /* The directory, for make_object(), uncounted.  named: it may hold dummies.  prior_fd: negative, or

@@ -42,7 +42,7 @@ struct fill *fill_new(struct object *object, enum backend_priority priority,
 		fill->sum = listing_sum_new(object->retriever, object->fd);
 	fill->names_listed = listing_entries_array();
 	fill->fileid = object->record.fileid;
-	failed_names_init(&fill->failed_names, object->retriever->errors, object->fd);
+	name_errors_init(&fill->name_errors, object->retriever->errors, object->fd);
 	/* dummies may be made while this fill is on its way: it always looks for them */
 	fill->named = (object->record.flags & MIGRATE_REC_NAMED) ||
 		      object->retriever->config->stub_attributes == STUB_LAZY;
@@ -56,7 +56,7 @@ struct fill *fill_new(struct object *object, enum backend_priority priority,
 void fill_free(struct fill *fill)
 {
 	source_object_clear(&fill->source);
-	failed_names_clear(&fill->failed_names);
+	name_errors_clear(&fill->name_errors);
 	listing_sum_free(fill->sum);
 	g_clear_pointer(&fill->names_listed, g_array_unref);
 	g_clear_pointer(&fill->not_here, g_array_unref);

@@ -7,7 +7,7 @@
 
 #include "lib/source/source.h"
 #include "retriever/data/listing.h"
-#include "retriever/names/failed_names.h"
+#include "retriever/names/name_errors.h"
 #include "retriever/names/sorter.h"
 #include "retriever/objects/object.h"
 
@@ -78,7 +78,7 @@ struct fill {
 	void (*page_made)(struct fill *fill);
 
 	/* what pages add to, on any thread */
-	struct failed_names failed_names;
+	struct name_errors name_errors;
 	gint there;		 /* names that were here when they were listed; atomic */
 	gint full;		 /* names for which there was no space; atomic */
 	gint same;		 /* names of a copy that were the same; atomic */

@@ -13,7 +13,7 @@
 #include "retriever/copies/name_diff.h"
 #include "retriever/copies/prior.h"
 #include "retriever/making/dummy.h"
-#include "retriever/names/failed_names.h"
+#include "retriever/names/name_errors.h"
 #include "retriever/objects/errors.h"
 #include "retriever/objects/jobs.h"
 #include "retriever/objects/turns.h"

@@ -20,7 +20,7 @@
 #include "retriever/making/attributes.h"
 #include "retriever/making/dummy.h"
 #include "retriever/making/make.h"
-#include "retriever/names/failed_names.h"
+#include "retriever/names/name_errors.h"
 #include "retriever/names/fill.h"
 #include "retriever/names/fill_page.h"
 #include "retriever/names/fill_state.h"

@@ -102,7 +102,7 @@ struct retriever {
 	gint old_asked;			     /* atomic: what doors ask of it (control_old.h) */
 	struct places *places;
 	struct listings *listings;
-	struct proving *proving;
+	struct proof *proof;
 };
 
 /* Whether clients wait for what the background may be in the way of: for more than what the old

@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-#include "lib/report/left_out.h"
+#include "lib/report/omissions.h"
 #include "retriever/objects/private.h"
 
 static const char *const state_names[] = {"unattached", "migrating", "whole",
@@ -33,7 +33,7 @@ static enum volume_state state(struct retriever *retriever)
 		return VOLUME_WHOLE;
 	/* there may be something in it that is to be adopted; what was attached keeps a mark */
 	if (retriever->private_fd >= 0 || migrate_is_vacant(retriever->root_fd, true) ||
-	    !(left_out_was_attached(retriever->root_fd) || has_kept_losses(retriever)))
+	    !(omissions_was_attached(retriever->root_fd) || has_kept_losses(retriever)))
 		return VOLUME_UNATTACHED;
 	return VOLUME_FINISHED;
 }

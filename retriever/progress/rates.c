@@ -13,7 +13,7 @@
 #include "retriever/progress/estimate.h"
 #include "retriever/progress/history.h"
 #include "retriever/progress/limits_set.h"
-#include "retriever/progress/saved_counters.h"
+#include "retriever/progress/counters_file.h"
 #include "retriever/progress/source_silent.h"
 
 #define SAMPLES 10

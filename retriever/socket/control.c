@@ -15,7 +15,7 @@
 #include "lib/source/cap.h"
 #include "lib/source/gate.h"
 #include "retriever/compare/mend.h"
-#include "retriever/compare/proving.h"
+#include "retriever/compare/proof.h"
 #include "retriever/copies/aside.h"
 #include "retriever/copies/prior.h"
 #include "retriever/data/version.h"
@@ -283,7 +283,7 @@ static int run_aside(struct retriever *retriever, const char *argument, char **t
 
 static int run_finalize(struct retriever *retriever, const char *argument, char **text)
 {
-	if (proving_is_under_way(retriever->proving)) {
+	if (proof_is_under_way(retriever->proof)) {
 		*text = g_strdup_printf("both sides are being compared: wait for the end, or stop "
 					"it: migratectl verify %s --content --stop",
 					retriever->config->name);
@@ -312,8 +312,8 @@ static int run_verify(struct retriever *retriever, const char *argument, char **
 static int begin_proof(struct retriever *retriever, const char *how, char **text)
 {
 	g_auto(GStrv) words = g_strsplit(how, " ", 2);
-	struct proving_how order = {.sample = g_ascii_strtoull(words[0] ? words[0] : "", NULL, 10),
-				    .seeded = words[0] && words[1]};
+	struct proof_how order = {.sample = g_ascii_strtoull(words[0] ? words[0] : "", NULL, 10),
+				  .seeded = words[0] && words[1]};
 	int ret;
 
 	if (order.seeded)
@@ -322,7 +322,7 @@ static int begin_proof(struct retriever *retriever, const char *how, char **text
 		*text = g_strdup("a sample is 1 to 100000 files of 100000");
 		return -EINVAL;
 	}
-	ret = proving_begin(retriever->proving, &order, text);
+	ret = proof_begin(retriever->proof, &order, text);
 	return ret == -EALREADY ? 0 : ret;
 }
 
@@ -333,15 +333,15 @@ static int run_proof(struct retriever *retriever, const char *argument, char **t
 	int ret = 0;
 
 	if (!strcmp(word, "list")) {
-		*text = proving_list(retriever->proving, g_ascii_strtoull(rest, NULL, 10));
+		*text = proof_list(retriever->proof, g_ascii_strtoull(rest, NULL, 10));
 		return 0;
 	}
 	if (!strcmp(word, "begin"))
 		ret = begin_proof(retriever, rest, text);
 	else if (!strcmp(word, "stop"))
-		proving_stop(retriever->proving);
+		proof_stop(retriever->proof);
 	if (!ret)
-		*text = proving_text(retriever->proving);
+		*text = proof_text(retriever->proof);
 	return ret;
 }
 

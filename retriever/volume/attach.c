@@ -30,7 +30,7 @@
 #include "retriever/objects/state.h"
 #include "retriever/objects/templates.h"
 #include "retriever/progress/history.h"
-#include "retriever/progress/saved_counters.h"
+#include "retriever/progress/counters_file.h"
 #include "retriever/volume/probe.h"
 
 /* What the source's root has now: its attributes, and what it has beside them, NULL where nothing
@@ -90,7 +90,7 @@ int attach_report(struct retriever *retriever)
 	g_autofree char *times = time_loss(retriever);
 	g_autofree char *all = g_strconcat(text ? text : "", "\n", times, NULL);
 	g_auto(GStrv) lines = g_strsplit(all, "\n", -1);
-	int ret = left_out_told(retriever->root_fd, told(retriever), false);
+	int ret = omissions_told(retriever->root_fd, told(retriever), false);
 
 	if (!ret)
 		ret = left_out_attached(retriever->root_fd);
@@ -103,7 +103,7 @@ int attach_report(struct retriever *retriever)
 static int set_root_attributes(struct retriever *retriever, const struct source_xattrs *xattrs)
 {
 	const struct source_attr *attr = &retriever->source_root_attr;
-	struct carried carried = {0};
+	struct attributes_result carried = {0};
 	int ret;
 
 	fremovexattr(retriever->root_fd, XATTR_ACL_DEFAULT);
@@ -400,7 +400,7 @@ static int bind_root(struct retriever *retriever, const struct source_xattrs *xa
 	const bool copied = retriever->prior && !retriever->prior->adopted;
 	/* of a copy of ours the marks are as it was made */
 	const unsigned before =
-		copied ? left_out_get_told(retriever->prior->fd) : TOLD_KNOWN | told(retriever);
+		copied ? omissions_get_told(retriever->prior->fd) : TOLD_KNOWN | told(retriever);
 	int fd = openat(retriever->private_fd, ORDERED_FILE,
 			O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	int ret = fd < 0 ? -errno : 0;
@@ -418,7 +418,7 @@ static int bind_root(struct retriever *retriever, const struct source_xattrs *xa
 	counters_save(retriever, false);
 	history_sample(retriever);
 	if (!ret && before & TOLD_KNOWN)
-		ret = left_out_told(retriever->root_fd, before, true);
+		ret = omissions_told(retriever->root_fd, before, true);
 	if (!ret)
 		ret = attach_report(retriever);
 	if (!ret)

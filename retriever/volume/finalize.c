@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "lib/base/filetree.h"
-#include "lib/report/left_out.h"
+#include "lib/report/omissions.h"
 #include "lib/report/losses.h"
 #include "retriever/copies/aside.h"
 #include "retriever/copies/prior.h"

@@ -2,7 +2,7 @@
 /* The JSON of a final report: what is taken names files beside it, in lines. */
 #include <string.h>
 
-#include "ctl/report/parsed.h"
+#include "ctl/report/summary.h"
 #include "tests/fuzz/fuzz.h"
 
 static void require_line(const char *text)
@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	g_autoptr(GError) error = NULL;
 	g_autofree char *text = g_strndup((const char *)data, size);
-	struct parsed *parsed = parsed_new(text, size, &error);
+	struct summary *parsed = summary_new(text, size, &error);
 
 	REQUIRE(!parsed == !!error);
 	if (!parsed)
@@ -31,6 +31,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		REQUIRE(*part->file && *part->file != '.' && !strchr(part->file, '/'));
 		REQUIRE(strlen(part->sha256) == PROOF_HASH_HEX);
 	}
-	parsed_free(parsed);
+	summary_free(parsed);
 	return 0;
 }

@@ -38,7 +38,7 @@
 #include "retriever/objects/private.h"
 #include "retriever/objects/retriever.h"
 #include "retriever/objects/state.h"
-#include "retriever/progress/saved_counters.h"
+#include "retriever/progress/counters_file.h"
 #include "retriever/start.h"
 #include "retriever/volume/attach.h"
 #include "retriever/volume/finalize.h"

@@ -3,7 +3,7 @@
 #ifndef TESTS_RETRIEVER_CORE_COPIED_H
 #define TESTS_RETRIEVER_CORE_COPIED_H
 
-#include "lib/report/left_out.h"
+#include "lib/report/omissions.h"
 #include "tests/retriever/core_hook.h"
 
 static inline void core_shell(struct core *core, const char *format)
@@ -26,7 +26,7 @@ static inline void core_copied(struct core *core, const char *more)
 		core_shell(core, more);
 	core_shell(core, "touch -d 2001-01-01 $old/d $old; cp -a $old/. $new/");
 	int root = open(core->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	ck_assert_int_eq(left_out_told(root, TOLD_KNOWN, true), 0); /* it was attached */
+	ck_assert_int_eq(omissions_told(root, TOLD_KNOWN, true), 0); /* it was attached */
 	close(root);
 	core_open(core);
 	ck_assert_int_eq(volume_state(core->retriever), VOLUME_FINISHED);

@@ -31,7 +31,7 @@ enum proof_status {
 	PROOF_CHANGED,	   /* clients changed it since the switch; what follows is the new side's */
 	PROOF_MADE,	   /* clients made it, or gave it this name: the old server has none */
 	PROOF_REMOVED,	   /* clients removed or renamed it; what follows is the old server's */
-	PROOF_GIVEN_UP,	   /* it cannot be here, or the administrator gave it up */
+	PROOF_SKIPPED,	   /* it cannot be here, or the administrator gave it up */
 	PROOF_UNFINISHED,  /* not here yet, or not all of it */
 	PROOF_DIFFERENT,   /* a finding says what */
 	PROOF_FAILED,	   /* one side could not be read; a finding says why */

@@ -170,12 +170,12 @@ static inline void made_walk_begin(struct made_walk *made, const struct made_obj
 				   .samples = &made->samples,
 				   .notices = notices_new(),
 				   .tally = &made->tally,
-				   .pending = pending_new(made->dir_fd),
+				   .frontier = frontier_new(made->dir_fd),
 				   .carries = BACKEND_CARRIES_XATTR,
 				   .workers = 4,
 				   .share = WALK_ALL,
 				   .list = one_directory_run};
-	made->walk.readable = readable_new(made->walk.notices);
+	made->walk.trials = read_trials_new(made->walk.notices);
 	judge_init(&made->judge, &made->config, limits_of(0, 4096, false, 0), made->walk.notices);
 	made->tally.now = INT64_C(1000000000) * 1000000000;
 }
@@ -202,8 +202,8 @@ static inline void made_walk_end(struct made_walk *made)
 	gate_close(made->walk.gate);
 	gate_free(made->walk.gate);
 	judge_clear(&made->judge);
-	pending_free(made->walk.pending);
-	readable_free(made->walk.readable);
+	frontier_free(made->walk.frontier);
+	read_trials_free(made->walk.trials);
 	notices_free(made->walk.notices);
 	samples_clear(&made->samples);
 	tally_clear(&made->tally);

@@ -99,5 +99,5 @@ int main(void)
 {
 	const TTest *const tests[] = {counted, by_text, kinds, kept, damaged, NULL};
 
-	return run_made("losses", tests);
+	return run_made("notices", tests);
 }

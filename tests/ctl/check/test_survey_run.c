@@ -8,7 +8,7 @@
 #include "tests/retriever/core_tsan.h"
 
 static struct volume_config config;
-static struct kept kept;
+static struct checkpoint kept;
 static struct survey survey;
 static atomic_int stop;
 static bool stop_soon;
@@ -41,9 +41,9 @@ static bool run(uint64_t requests, GError **error)
 		(struct volume_config){.source = source, .connections = 2, .demand_connections = 2};
 	survey = (struct survey){0};
 	stop = 0;
-	ck_assert(kept_open(&kept, made_dir, "v", NULL));
+	ck_assert(checkpoint_open(&kept, made_dir, "v", NULL));
 	good = survey_run(&options, &kept, &survey, error);
-	kept_close(&kept);
+	checkpoint_close(&kept);
 	return good;
 }
 

@@ -41,8 +41,8 @@ START_TEST(held)
 	walk_start(&made.walk);
 	ck_assert(walk_hold(&made.walk, g_get_monotonic_time() + 60 * G_USEC_PER_SEC));
 	before = made.tally;
-	ck_assert(pending_keep(made.walk.pending, state, NULL));
-	pending_kept(made.walk.pending);
+	ck_assert(frontier_keep(made.walk.frontier, state, NULL));
+	frontier_kept(made.walk.frontier);
 	ck_assert_int_eq(memcmp(&before, &made.tally, sizeof(before)), 0);
 	walk_go_on(&made.walk);
 	ck_assert(walk_wait(&made.walk, g_get_monotonic_time() + 60 * G_USEC_PER_SEC));

@@ -20,7 +20,7 @@ static inline void whole_begin(struct survey *survey)
 				  .runs = 1,
 				  .share = WALK_ALL,
 				  .not_carried = g_strdup("this\nand that")};
-	survey->readable = readable_new(survey->notices);
+	survey->trials = read_trials_new(survey->notices);
 	survey->tally.now = INT64_C(1790000000000000000);
 	for (unsigned i = 0; i < 10; i++)
 		tally_add(&survey->tally, i ? HOSTILE : "", &attr);

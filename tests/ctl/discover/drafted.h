@@ -8,10 +8,10 @@
 
 #include "ctl/discover/draft.h"
 
-static inline struct found_share *add_share(struct found *found, const char *name,
-					    const char *comment, const char *path)
+static inline struct inventory_share *add_share(struct inventory *found, const char *name,
+						const char *comment, const char *path)
 {
-	struct found_share *share = found_share(found, name);
+	struct inventory_share *share = inventory_share(found, name);
 
 	g_free(share->comment);
 	share->comment = g_strdup(comment);
@@ -19,30 +19,30 @@ static inline struct found_share *add_share(struct found *found, const char *nam
 	return share;
 }
 
-static inline void fill(struct found *found)
+static inline void fill(struct inventory *found)
 {
-	struct found_rule *rule;
+	struct inventory_rule *rule;
 
-	found_init(found);
-	found_export(found, "/export/home")->sec = g_strdup("sys, krb5");
-	rule = found_rule(found_export(found, "/export/home"), "*");
+	inventory_init(found);
+	inventory_export(found, "/export/home")->sec = g_strdup("sys, krb5");
+	rule = inventory_rule(inventory_export(found, "/export/home"), "*");
 	rule->access = RULE_RO;
 	rule->squash = SQUASH_ALL;
 	rule->anon_uid = 99;
-	rule = found_rule(found_export(found, "/export/home"), "10.0.0.0/255.0.0.0");
+	rule = inventory_rule(inventory_export(found, "/export/home"), "10.0.0.0/255.0.0.0");
 	rule->access = RULE_RW;
 	rule->squash = SQUASH_NONE;
 	rule->sec = g_strdup("krb5p");
-	found_rule(found_export(found, "/a\"; }\n"), "x; } y");
-	found_rule(found_export(found, "/a\"; }\n"), "no.such.invalid");
-	found_export(found, "/export/home/sub");
+	inventory_rule(inventory_export(found, "/a\"; }\n"), "x; } y");
+	inventory_rule(inventory_export(found, "/a\"; }\n"), "no.such.invalid");
+	inventory_export(found, "/export/home/sub");
 	g_ptr_array_add(add_share(found, "Home", "all of 'em", "/export/home")->settings,
 			g_strdup("read only = Yes"));
 	add_share(found, "Deep", "100%", "/export/home/x/y");
 	add_share(found, "win", "", NULL);
 	add_share(found, "C$", "", NULL);
 	add_share(found, "bad]\n[x", "", NULL);
-	g_ptr_array_add(found_share(found, "win")->left, g_strdup("preexec = /bin/false"));
+	g_ptr_array_add(inventory_share(found, "win")->left, g_strdup("preexec = /bin/false"));
 }
 
 static inline void has(const char *text, const char *words)

@@ -7,12 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ctl/discover/found.h"
+#include "ctl/discover/inventory.h"
 
-typedef gboolean (*reader_fn)(const char *file, struct found *found, GError **error);
+typedef gboolean (*reader_fn)(const char *file, struct inventory *found, GError **error);
 
 /* Reads text out of a file. */
-static inline gboolean read_text(reader_fn reader, const char *text, struct found *found,
+static inline gboolean read_text(reader_fn reader, const char *text, struct inventory *found,
 				 GError **error)
 {
 	g_autofree char *file = NULL;
@@ -26,7 +26,7 @@ static inline gboolean read_text(reader_fn reader, const char *text, struct foun
 }
 
 /* Whether one of the notes contains words. */
-static inline bool noted(const struct found *found, const char *words)
+static inline bool noted(const struct inventory *found, const char *words)
 {
 	for (unsigned i = 0; i < found->notes->len; i++)
 		if (strstr(found->notes->pdata[i], words))

@@ -4,35 +4,35 @@
 #include "ctl/discover/describe.h"
 #include "tests/suite.h"
 
-static struct found found;
+static struct inventory found;
 
 static void fill(void)
 {
-	const struct found_service services[] = {{100005, 1, 635, true},
-						 {100003, 3, 2049, true},
-						 {100005, 3, 635, false},
-						 {7, 1, 1, true}};
+	const struct inventory_service services[] = {{100005, 1, 635, true},
+						     {100003, 3, 2049, true},
+						     {100005, 3, 635, false},
+						     {7, 1, 1, true}};
 
-	found_init(&found);
+	inventory_init(&found);
 	g_array_append_vals(found.services, services, G_N_ELEMENTS(services));
 	g_ptr_array_add(found.nfs, g_strdup("3"));
 	g_ptr_array_add(found.nfs, g_strdup("4.1"));
-	struct found_export *export = found_export(&found, "/vol\n/a");
+	struct inventory_export *export = inventory_export(&found, "/vol\n/a");
 	export->has_space = true;
-	export->space = (struct found_space){
+	export->space = (struct inventory_space){
 		.bytes = 2u << 20, .available = 1u << 20, .files = 100, .free_files = 30};
 	export->sec = g_strdup("sys");
-	found_rule(export, "10.0.0.0/8")->access = RULE_RO;
-	struct found_rule *rule = found_rule(export, "@\x1bnet");
+	inventory_rule(export, "10.0.0.0/8")->access = RULE_RO;
+	struct inventory_rule *rule = inventory_rule(export, "@\x1bnet");
 	rule->access = RULE_RW;
 	rule->squash = SQUASH_NONE;
 	rule->anon_uid = 12;
-	found_export(&found, "/vol/b")->refused = g_strdup("MNT3ERR_ACCES");
-	struct found_share *share = found_share(&found, "pro\njects");
+	inventory_export(&found, "/vol/b")->refused = g_strdup("MNT3ERR_ACCES");
+	struct inventory_share *share = inventory_share(&found, "pro\njects");
 	share->comment = (g_free(share->comment), g_strdup("what we do"));
 	share->path = g_strdup("/vol/a");
 	g_ptr_array_add(share->settings, g_strdup("read only = yes"));
-	found_note(&found, "that");
+	inventory_note(&found, "that");
 }
 
 START_TEST(text)
@@ -56,7 +56,7 @@ START_TEST(text)
 				"  pro\\012jects         disk     what we do\n"
 				"    path: /vol/a\n"
 				"    read only = yes\n");
-	found_clear(&found);
+	inventory_clear(&found);
 }
 END_TEST
 
@@ -82,7 +82,7 @@ START_TEST(json)
 	ck_assert_str_eq(
 		json_array_get_string_element(json_object_get_array_member(all, "notes"), 0),
 		"that");
-	found_clear(&found);
+	inventory_clear(&found);
 }
 END_TEST
 

@@ -5,7 +5,7 @@
 
 START_TEST(volumes)
 {
-	struct found found;
+	struct inventory found;
 	fill(&found);
 	struct draft *draft = draft_new("old", "OFFICE\\me", &found);
 	g_autofree char *text = draft_volumes(draft);
@@ -21,22 +21,22 @@ START_TEST(volumes)
 	lacks(text, "C$");
 	lacks(text, "\n[x");
 	draft_free(draft);
-	found_clear(&found);
+	inventory_clear(&found);
 }
 END_TEST
 
 /* It is one configuration, whatever names there are. */
 START_TEST(accepted)
 {
-	struct found found;
+	struct inventory found;
 	g_autoptr(GError) error = NULL;
 	g_autofree char *file = NULL;
 	const int fd = g_file_open_tmp("draft-XXXXXX", &file, NULL);
 
 	fill(&found);
-	found_export(&found, "/other/home");
-	found_export(&found, "/");
-	found_export(&found, "relative");
+	inventory_export(&found, "/other/home");
+	inventory_export(&found, "/");
+	inventory_export(&found, "relative");
 	struct draft *draft = draft_new("fd00::1", NULL, &found);
 	g_autofree char *text = draft_volumes(draft);
 	ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
@@ -48,7 +48,7 @@ START_TEST(accepted)
 	has(text, "There is no URL");
 	unlink(file);
 	draft_free(draft);
-	found_clear(&found);
+	inventory_clear(&found);
 }
 END_TEST
 

@@ -4,7 +4,7 @@
 
 START_TEST(blocks)
 {
-	struct found found;
+	struct inventory found;
 	fill(&found);
 	struct draft *draft = draft_new("old", NULL, &found);
 	g_autofree char *text = draft_exports(draft);
@@ -25,7 +25,7 @@ START_TEST(blocks)
 	has(text, "\tPseudo = \"/export/home/sub\";\n\tAccess_Type = RW;\n");
 	lacks(text, "\n}\n\"");
 	draft_free(draft);
-	found_clear(&found);
+	inventory_clear(&found);
 }
 END_TEST
 

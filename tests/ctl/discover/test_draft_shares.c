@@ -4,7 +4,7 @@
 
 START_TEST(sections)
 {
-	struct found found;
+	struct inventory found;
 	fill(&found);
 	struct draft *draft = draft_new("old", NULL, &found);
 	g_autofree char *text = draft_shares(draft);
@@ -18,7 +18,7 @@ START_TEST(sections)
 	has(text, "# left out, a share cannot be called that here: bad]\\012[x\n");
 	lacks(text, "C$");
 	draft_free(draft);
-	found_clear(&found);
+	inventory_clear(&found);
 }
 END_TEST
 

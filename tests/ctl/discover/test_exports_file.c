@@ -3,11 +3,11 @@
 #include "tests/ctl/discover/files.h"
 #include "tests/suite.h"
 
-static struct found found;
+static struct inventory found;
 
-static const struct found_rule *rule(const char *path, unsigned n)
+static const struct inventory_rule *rule(const char *path, unsigned n)
 {
-	const struct found_export *export = found_export(&found, path);
+	const struct inventory_export *export = inventory_export(&found, path);
 
 	ck_assert_uint_lt(n, export->rules->len);
 	return export->rules->pdata[n];
@@ -15,7 +15,7 @@ static const struct found_rule *rule(const char *path, unsigned n)
 
 static void is(const char *path, unsigned n, const char *clients, unsigned access, unsigned squash)
 {
-	const struct found_rule *r = rule(path, n);
+	const struct inventory_rule *r = rule(path, n);
 
 	ck_assert_str_eq(r->clients, clients);
 	ck_assert_uint_eq(r->access, access);
@@ -24,8 +24,8 @@ static void is(const char *path, unsigned n, const char *clients, unsigned acces
 
 START_TEST(all_that_it_knows)
 {
-	found_init(&found);
-	found_rule(found_export(&found, "/home"), "as MOUNT told");
+	inventory_init(&found);
+	inventory_rule(inventory_export(&found, "/home"), "as MOUNT told");
 	ck_assert(read_text(
 		exports_file_read,
 		"# what is exported\n"
@@ -52,7 +52,7 @@ START_TEST(all_that_it_knows)
 	is("/pub", 0, "*", RULE_RO, SQUASH_ROOT);
 	is("/old", 0, "*", RULE_RW, SQUASH_ROOT);
 	ck_assert_str_eq(rule("/old", 0)->sec, "krb5i");
-	found_clear(&found);
+	inventory_clear(&found);
 }
 END_TEST
 
@@ -60,7 +60,7 @@ START_TEST(mistakes)
 {
 	g_autoptr(GError) error = NULL;
 
-	found_init(&found);
+	inventory_init(&found);
 	ck_assert(read_text(exports_file_read,
 			    "relative host(rw)\n"
 			    "\"/open host(rw)\n"
@@ -75,7 +75,7 @@ START_TEST(mistakes)
 	is("/good", 0, "host", RULE_RW, SQUASH_ROOT);
 	ck_assert(!exports_file_read("/nowhere/exports", &found, &error));
 	ck_assert(strstr(error->message, "/nowhere/exports"));
-	found_clear(&found);
+	inventory_clear(&found);
 }
 END_TEST
 

@@ -3,7 +3,7 @@
 #include "tests/ctl/discover/files.h"
 #include "tests/suite.h"
 
-static struct found found;
+static struct inventory found;
 
 static bool has(const GPtrArray *lines, const char *wanted)
 {
@@ -15,8 +15,8 @@ static bool has(const GPtrArray *lines, const char *wanted)
 
 START_TEST(shares)
 {
-	found_init(&found);
-	found_share(&found, "PROJECTS")->type = "disk";
+	inventory_init(&found);
+	inventory_share(&found, "PROJECTS")->type = "disk";
 	ck_assert(read_text(
 		smb_conf_read,
 		"[global]\n\tworkgroup = X\n\thosts allow = 10.\n\tnonsense = 1\n"
@@ -26,20 +26,20 @@ START_TEST(shares)
 		"[homes]\n\tbrowseable = no\n",
 		&found, NULL));
 	ck_assert_uint_eq(found.shares->len, 2);
-	const struct found_share *share = found_share(&found, "projects");
+	const struct inventory_share *share = inventory_share(&found, "projects");
 	ck_assert_str_eq(share->path, "/export/home/%U");
 	ck_assert_str_eq(share->comment, "what [we] = do");
 	ck_assert(has(share->settings, "read only = No"));
 	ck_assert(has(share->settings, "valid users = @staff alice"));
 	ck_assert(has(share->settings, "hosts allow = 10."));
 	ck_assert(has(share->left, "vfs objects = recycle"));
-	share = found_share(&found, "ro");
+	share = inventory_share(&found, "ro");
 	ck_assert(has(share->settings, "read only = Yes"));
 	ck_assert(has(share->settings, "hosts allow = 192.0.2."));
 	ck_assert(!has(share->settings, "hosts allow = 10."));
 	ck_assert(has(share->settings, "guest ok = Yes"));
 	ck_assert(noted(&found, "[homes]") && noted(&found, "nonsense"));
-	found_clear(&found);
+	inventory_clear(&found);
 }
 END_TEST
 
@@ -47,13 +47,13 @@ START_TEST(mistakes)
 {
 	g_autoptr(GError) error = NULL, other = NULL;
 
-	found_init(&found);
+	inventory_init(&found);
 	ck_assert(!smb_conf_read("/nowhere/smb.conf", &found, &error));
 	ck_assert(strstr(error->message, "/nowhere/smb.conf is no file"));
 	g_setenv("PATH", "/nowhere", TRUE);
 	ck_assert(!read_text(smb_conf_read, "[a]\n", &found, &other));
 	ck_assert(strstr(other->message, "install samba-common-bin"));
-	found_clear(&found);
+	inventory_clear(&found);
 }
 END_TEST
 

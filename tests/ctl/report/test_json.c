@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "ctl/report/json.h"
-#include "ctl/report/parsed.h"
+#include "ctl/report/summary.h"
 #include "tests/ctl/report/made.h"
 
 /* It is what the check reads. */
@@ -9,7 +9,7 @@ START_TEST(read_again)
 	struct final *final = made_final();
 	g_autofree char *json = NULL;
 	g_autoptr(GError) error = NULL;
-	struct parsed *parsed;
+	struct summary *parsed;
 
 	final->count.entries = 3;
 	final->count.bytes = (uint64_t)1 << 50;
@@ -18,13 +18,13 @@ START_TEST(read_again)
 		       "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 	json = final_json(final);
 	ck_assert(g_utf8_validate(json, -1, NULL));
-	parsed = parsed_new(json, strlen(json), &error);
+	parsed = summary_new(json, strlen(json), &error);
 	ck_assert_msg(parsed != NULL, "%s", error ? error->message : "");
 	ck_assert_mem_eq(&parsed->count, &final->count, sizeof final->count);
 	ck_assert_str_eq(parsed->made, "2023-11-14T22:13:20Z");
 	ck_assert(!parsed->complete); /* the comparison has counted nothing */
 	ck_assert_uint_eq(parsed->parts->len, 1);
-	parsed_free(parsed);
+	summary_free(parsed);
 	final_free(final);
 }
 END_TEST

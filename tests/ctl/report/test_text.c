@@ -11,7 +11,7 @@ START_TEST(all_of_it)
 	size_t len;
 
 	for (unsigned i = 0; i < FINAL_SHOWN + 1; i++)
-		final_add(final, FINAL_GIVEN_UP, i < FINAL_SHOWN ? "a" : "the last", "too long");
+		final_add(final, FINAL_SKIPPED, i < FINAL_SHOWN ? "a" : "the last", "too long");
 	final->comparison.status[PROOF_SAME] = 1;
 	out = open_memstream(&text, &len);
 	ck_assert(final_text(out, final));

@@ -77,7 +77,7 @@ WRAP(int, attrs_give,
      (int fd, const struct attrs *attrs, const struct volume_config *config, attrs_lost_fn lost,
       void *arg),
      (fd, attrs, config, lost, arg))
-WRAP(bool, carried_commit, (struct carried * carried, GError **error), (carried, error))
+WRAP(bool, ledger_commit, (struct ledger * ledger, GError **error), (ledger, error))
 
 static inline void share_steps(void)
 {

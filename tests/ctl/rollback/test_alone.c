@@ -606,7 +606,7 @@ END_TEST
 /* What its new version was given, which came to nothing, is not what it has. */
 START_TEST(given_in_vain)
 {
-	struct carried_object object;
+	struct ledger_entry object;
 	struct way way;
 
 	trees_make(FILL);
@@ -625,9 +625,9 @@ START_TEST(given_in_vain)
 	given_failure = 0;
 	way_open(&way);
 	way_go(&way);
-	ck_assert(carried_get(way.carried, &handle, &object));
+	ck_assert(ledger_get(way.ledger, &handle, &object));
 	ck_assert(g_hash_table_contains(object.given, "system.posix_acl_access"));
-	carried_clear(&object);
+	ledger_clear(&object);
 	way_close(&way);
 	same_trees();
 }

@@ -106,8 +106,8 @@ START_TEST(stand_ins)
 	sh("cd " NEW_TREE
 	   " && chown 65534:6 1 && chmod 0064 1 && touch -d 2001-02-03T04:05:06 1 && "
 	   "chmod 700 d");
-	mark("1", (struct left_out){.what = LEFT_OWNER | LEFT_MODE | LEFT_TIME});
-	mark("d", (struct left_out){.what = LEFT_ACL});
+	mark("1", (struct omissions){.what = LEFT_OWNER | LEFT_MODE | LEFT_TIME});
+	mark("d", (struct omissions){.what = LEFT_ACL});
 	sh("chmod 0060 " NEW_TREE "/1");
 	give("1", base);
 	ck_assert_int_eq(stat(OLD_TREE "/1", &st), 0);
@@ -134,18 +134,18 @@ START_TEST(marks_of_other_kinds)
 
 	begin();
 	sh("cd " NEW_TREE " && setfacl -m u:9:r 1");
-	mark("1", (struct left_out){.what = LEFT_OTHERS | LEFT_SOURCE});
+	mark("1", (struct omissions){.what = LEFT_OTHERS | LEFT_SOURCE});
 	sh("cd " OLD_TREE " && chown 7:8 1 && setfacl -m u:9:-,u:10:r 1 && chmod 600 1 && "
 	   "touch -d 2002-02-02 1");
 	give("1", base);
 	ck_assert_uint_eq(lost, 0);
 	same_trees();
 	/* of which each says nothing of the others */
-	mark("1", (struct left_out){.what = LEFT_TIME});
+	mark("1", (struct omissions){.what = LEFT_TIME});
 	sh("cd " OLD_TREE " && chown 7:8 1 && setfacl -m u:9:-,u:10:r 1 && chmod 600 1");
 	give("1", base);
 	same_trees();
-	mark("1", (struct left_out){.what = LEFT_MODE});
+	mark("1", (struct omissions){.what = LEFT_MODE});
 	sh("cd " OLD_TREE " && chown 7:8 1 && setfacl -m u:9:-,u:10:r 1 && touch -d 2002-02-02 1");
 	give("1", base);
 	same_trees();
@@ -181,7 +181,7 @@ START_TEST(nobody_gains)
 			begin();
 			sh("cd " OLD_TREE " && chown 5:6 1 && chmod 4770 1 && cd " NEW_TREE
 			   " && chown 65534:65533 1 && chmod 50 1");
-			mark("1", (struct left_out){.what = LEFT_OWNER | LEFT_MODE});
+			mark("1", (struct omissions){.what = LEFT_OWNER | LEFT_MODE});
 			sh("cd " NEW_TREE " && %s", cases[i].command);
 			give("1", base);
 			is_there("1", cases[i].there);
@@ -201,7 +201,7 @@ START_TEST(no_group_gains)
 	begin();
 	sh("setfacl -m u:9:rwx,g::rwx,m::rwx " OLD_TREE
 	   "/1 && setfacl -m u:9:rwx,g::-,m::rwx " NEW_TREE "/1 && chgrp 65533 " NEW_TREE "/1");
-	mark("1", (struct left_out){.what = LEFT_OWNER});
+	mark("1", (struct omissions){.what = LEFT_OWNER});
 	give("1", base);
 	sh("getfacl -n " OLD_TREE "/1 | grep -q ^group::rwx");
 	sh("chgrp 8 " NEW_TREE "/1");
@@ -218,7 +218,7 @@ START_TEST(written_by_clients)
 
 	begin();
 	sh("chmod 4755 " OLD_TREE "/1 && chmod 755 " NEW_TREE "/1");
-	mark("1", (struct left_out){.what = LEFT_MODE});
+	mark("1", (struct omissions){.what = LEFT_MODE});
 	for (unsigned i = 0; i < 2; i++, base.set = false) {
 		sh("chmod 4755 " OLD_TREE "/1");
 		written = false;

@@ -85,7 +85,7 @@ END_TEST
 /* A run that was killed had begun to make it: what it made is removed, and its number is free. */
 START_TEST(staged_and_killed)
 {
-	struct carried_object object = {0};
+	struct ledger_entry object = {0};
 	struct way way;
 	struct stat st;
 
@@ -98,15 +98,14 @@ START_TEST(staged_and_killed)
 	sh("mkdir " OLD_TREE "/" TARGET_STAGE " && echo >" OLD_TREE "/" TARGET_STAGE "/%s", name);
 	g_autofree char *path = g_build_filename(OLD_TREE, TARGET_STAGE, name, NULL);
 	ck_assert_int_eq(stat(path, &st), 0);
-	struct carried *carried = carried_open("/mnt/carried", switched, true, NULL);
+	struct ledger *ledger = ledger_open("/mnt/carried", switched, true, NULL);
 	object.staged = st.st_ino;
-	ck_assert(carried_put(carried, &node.handle, &object, NULL) &&
-		  carried_commit(carried, NULL));
-	carried_close(carried);
+	ck_assert(ledger_put(ledger, &node.handle, &object, NULL) && ledger_commit(ledger, NULL));
+	ledger_close(ledger);
 	way_open(&way);
 	stop_now = true;
 	way_go(&way);
-	ck_assert(carried_get(way.carried, &node.handle, &object));
+	ck_assert(ledger_get(way.ledger, &node.handle, &object));
 	ck_assert_uint_eq(object.staged, 0);
 	ck_assert_int_lt(stat(path, &st), 0);
 	way_close(&way);
@@ -251,8 +250,8 @@ START_TEST(rights_taken_there)
 	trees_make("mkdir d && touch 1 && setfacl -m u:9:rwx,u:10:rwx d 1 && "
 		   "touch -d 2001-02-03T04:05:06.789 d 1");
 	sh("cd " NEW_TREE " && setfacl -b d 1 && chmod 700 d 1");
-	mark("d", (struct left_out){.what = LEFT_ACL});
-	mark("1", (struct left_out){.what = LEFT_ACL});
+	mark("d", (struct omissions){.what = LEFT_ACL});
+	mark("1", (struct omissions){.what = LEFT_ACL});
 	make("d/new", "echo new >d/new");
 	move("1", "2");
 	go_back(0);

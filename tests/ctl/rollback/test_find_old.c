@@ -3,12 +3,12 @@
 
 #include "tests/ctl/rollback/trees.h"
 
-static void carry(const struct migrate_binding *handle, const struct carried_object *object)
+static void carry(const struct migrate_binding *handle, const struct ledger_entry *object)
 {
-	struct carried *carried = carried_open("/mnt/carried", switched, true, NULL);
+	struct ledger *ledger = ledger_open("/mnt/carried", switched, true, NULL);
 
-	ck_assert(carried_put(carried, handle, object, NULL) && carried_commit(carried, NULL));
-	carried_close(carried);
+	ck_assert(ledger_put(ledger, handle, object, NULL) && ledger_commit(ledger, NULL));
+	ledger_close(ledger);
 }
 
 static uint64_t number_there(const char *path)
@@ -22,7 +22,7 @@ static uint64_t number_there(const char *path)
 /* When it was removed here, no name of it was known. */
 START_TEST(not_found_before)
 {
-	const struct carried_object nowhere = {.generation = UINT64_MAX};
+	const struct ledger_entry nowhere = {.generation = UINT64_MAX};
 
 	trees_make(FILL);
 	const struct migrate_binding two = handle_of("a/2"), three = handle_of("a/3");
@@ -39,13 +39,13 @@ END_TEST
 /* What is found by its name is not what another one became there. */
 START_TEST(another_by_its_name)
 {
-	struct carried_object object;
+	struct ledger_entry object;
 	struct way way;
 
 	trees_make(FILL);
 	const struct migrate_binding two = handle_of("a/2"), three = handle_of("a/3");
 	take_away("a/2");
-	object = (struct carried_object){.fileid = number_there(OLD_TREE "/a/2")};
+	object = (struct ledger_entry){.fileid = number_there(OLD_TREE "/a/2")};
 	carry(&three, &object);
 	trees_commit();
 	journal_store_close(journal);
@@ -59,7 +59,7 @@ END_TEST
 /* What is not where it was is not gone for that. */
 START_TEST(known_when_it_is_not_found)
 {
-	struct carried_object object;
+	struct ledger_entry object;
 
 	trees_make(FILL);
 	change("a/2", JOURNAL_META, "chmod 600 a/2");
@@ -70,11 +70,11 @@ START_TEST(known_when_it_is_not_found)
 	journal_store_touch(journal, &two, 0, NULL);
 	journal_store_gone(journal, &two);
 	go_back(0);
-	struct carried *carried = carried_open("/mnt/carried", switched, true, NULL);
-	ck_assert(carried_get(carried, &two, &object));
+	struct ledger *ledger = ledger_open("/mnt/carried", switched, true, NULL);
+	ck_assert(ledger_get(ledger, &two, &object));
 	ck_assert_uint_eq(object.fileid, fileid);
-	carried_clear(&object);
-	carried_close(carried);
+	ledger_clear(&object);
+	ledger_close(ledger);
 }
 END_TEST
 
@@ -82,8 +82,8 @@ END_TEST
  * after that. */
 START_TEST(a_number_that_is_given_again)
 {
-	struct carried_object object, gone = {0};
-	const struct carried_object not_yet = {0};
+	struct ledger_entry object, gone = {0};
+	const struct ledger_entry not_yet = {0};
 
 	trees_make(FILL);
 	make("a/n", "echo n >a/n");
@@ -93,13 +93,13 @@ START_TEST(a_number_that_is_given_again)
 	make("a/m", "echo m >a/m");
 	sh("rm " OLD_TREE "/a/2");
 	gone.fileid = number_there(OLD_TREE "/a/n");
-	struct carried *carried = carried_open("/mnt/carried", switched, false, NULL);
-	ck_assert(carried_get(carried, &n, &object));
-	carried_close(carried);
+	struct ledger *ledger = ledger_open("/mnt/carried", switched, false, NULL);
+	ck_assert(ledger_get(ledger, &n, &object));
+	ledger_close(ledger);
 	carry(&n, &not_yet);
 	carry(&two, &gone);
 	carry(&n, &object);
-	carried_clear(&object);
+	ledger_clear(&object);
 	go_back(0);
 	same_trees();
 }
@@ -109,7 +109,7 @@ END_TEST
  * is not the new one. */
 START_TEST(i7_staged_and_not_in_its_place)
 {
-	const struct carried_object object = {.staged = 12345};
+	const struct ledger_entry object = {.staged = 12345};
 
 	trees_make("mkdir d && echo old >d/1 && ln d/1 d/2 && echo >d/3 && "
 		   "find . -exec touch -hd 2001-02-03 {} +");
@@ -127,21 +127,21 @@ END_TEST
  * somebody else's file has its number. */
 static void staged_as(const struct migrate_binding *handle, const char *before, const char *theirs)
 {
-	struct carried *carried = carried_open("/mnt/carried", switched, true, NULL);
-	struct carried_object object = {0};
+	struct ledger *ledger = ledger_open("/mnt/carried", switched, true, NULL);
+	struct ledger_entry object = {0};
 	struct stat st;
 
 	if (before) {
 		ck_assert_int_eq(stat(before, &st), 0);
-		object = (struct carried_object){.fileid = st.st_ino,
-						 .size = (uint64_t)st.st_size,
-						 .mtime = migrate_ns(st.st_mtim)};
+		object = (struct ledger_entry){.fileid = st.st_ino,
+					       .size = (uint64_t)st.st_size,
+					       .mtime = migrate_ns(st.st_mtim)};
 	}
 	ck_assert_int_eq(stat(theirs, &st), 0);
-	carried_stage(&object, &st);
+	ledger_stage(&object, &st);
 	object.staged_mtime--;
-	ck_assert(carried_put(carried, handle, &object, NULL) && carried_commit(carried, NULL));
-	carried_close(carried);
+	ck_assert(ledger_put(ledger, handle, &object, NULL) && ledger_commit(ledger, NULL));
+	ledger_close(ledger);
 }
 
 START_TEST(i7_a_number_that_was_given_again)

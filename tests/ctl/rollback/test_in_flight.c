@@ -133,7 +133,7 @@ START_TEST(searched_meanwhile)
 	way_open(&way);
 	ck_assert(tree_node(way.tree, &handle)->left == LEFT_LATER);
 	way_go(&way);
-	ck_assert(!carried_is_elsewhere(way.carried, &handle));
+	ck_assert(!ledger_is_elsewhere(way.ledger, &handle));
 	way_close(&way);
 	settle = NULL;
 	open_store();

@@ -65,13 +65,13 @@ START_TEST(left)
 	const struct node node = {.handle = handle_of("e/1")};
 	g_autofree char *parked = tree_stage_name(&node, STAGE_PARKED);
 	g_autofree char *begun = tree_stage_name(&node, STAGE_NEW);
-	struct carried_object object = {.touching = true};
+	struct ledger_entry object = {.touching = true};
 	struct stat st;
 
 	ck_assert_int_eq(stat(OLD_TREE "/a/1", &st), 0);
 	object.fileid = st.st_ino;
-	ck_assert(carried_put(way.carried, &node.handle, &object, NULL) &&
-		  carried_commit(way.carried, NULL));
+	ck_assert(ledger_put(way.ledger, &node.handle, &object, NULL) &&
+		  ledger_commit(way.ledger, NULL));
 	sh("cd " OLD_TREE " && mv a/1 " STAGE "/%s && mkdir " STAGE "/%s && echo >" STAGE "/theirs",
 	   parked, begun);
 	way_close(&way);
@@ -141,7 +141,7 @@ END_TEST
 START_TEST(dropped)
 {
 	struct way way;
-	struct carried_object object = {0};
+	struct ledger_entry object = {0};
 	struct stat st;
 
 	trees_make(FILL);
@@ -153,8 +153,8 @@ START_TEST(dropped)
 	way_open(&way);
 	ck_assert_int_eq(stat(OLD_TREE "/a/1", &st), 0);
 	object.fileid = st.st_ino;
-	ck_assert(carried_put(way.carried, &node.handle, &object, NULL) &&
-		  carried_commit(way.carried, NULL));
+	ck_assert(ledger_put(way.ledger, &node.handle, &object, NULL) &&
+		  ledger_commit(way.ledger, NULL));
 	sh("ln " OLD_TREE "/a/1 " STAGE "/%s", name);
 	way_go(&way);
 	ck_assert_uint_eq(way.tree->conflicts->len, 0);
@@ -169,7 +169,7 @@ END_TEST
 START_TEST(i7_killed_between_two_names)
 {
 	struct way way;
-	struct carried_object object = {0};
+	struct ledger_entry object = {0};
 	struct stat st;
 
 	trees_make(FILL);
@@ -185,9 +185,9 @@ START_TEST(i7_killed_between_two_names)
 	   "mv a/3.theirs " STAGE "/%s && mv " STAGE "/x a/3",
 	   name);
 	ck_assert_int_eq(stat(OLD_TREE "/a/3", &st), 0);
-	carried_stage(&object, &st);
-	ck_assert(carried_put(way.carried, &node.handle, &object, NULL) &&
-		  carried_commit(way.carried, NULL));
+	ledger_stage(&object, &st);
+	ck_assert(ledger_put(way.ledger, &node.handle, &object, NULL) &&
+		  ledger_commit(way.ledger, NULL));
 	way_close(&way);
 	for (unsigned run = 0; run < 2; run++) {
 		way_open(&way);
@@ -205,7 +205,7 @@ END_TEST
 START_TEST(killed_between_two_names)
 {
 	struct way way;
-	struct carried_object object = {0}, over = {0};
+	struct ledger_entry object = {0}, over = {0};
 	struct stat st;
 
 	trees_make(FILL);
@@ -223,10 +223,10 @@ START_TEST(killed_between_two_names)
 	over.mtime = migrate_ns(st.st_mtim);
 	sh("cd " OLD_TREE " && mv a/3 " STAGE "/%s && cp -p " NEW_TREE "/a/3 a/3", name);
 	ck_assert_int_eq(stat(OLD_TREE "/a/3", &st), 0);
-	carried_stage(&object, &st);
-	ck_assert(carried_put(way.carried, &gone.handle, &over, NULL) &&
-		  carried_put(way.carried, &node.handle, &object, NULL) &&
-		  carried_commit(way.carried, NULL));
+	ledger_stage(&object, &st);
+	ck_assert(ledger_put(way.ledger, &gone.handle, &over, NULL) &&
+		  ledger_put(way.ledger, &node.handle, &object, NULL) &&
+		  ledger_commit(way.ledger, NULL));
 	way_close(&way);
 	way_open(&way);
 	way_go(&way);
@@ -242,7 +242,7 @@ END_TEST
 START_TEST(killed_before_it_goes)
 {
 	struct way way;
-	struct carried_object object = {.touching = true};
+	struct ledger_entry object = {.touching = true};
 	struct stat st;
 
 	trees_make(FILL);
@@ -254,8 +254,8 @@ START_TEST(killed_before_it_goes)
 	way_open(&way);
 	ck_assert_int_eq(stat(OLD_TREE "/a/3", &st), 0);
 	object.fileid = st.st_ino;
-	ck_assert(carried_put(way.carried, &node.handle, &object, NULL) &&
-		  carried_commit(way.carried, NULL));
+	ck_assert(ledger_put(way.ledger, &node.handle, &object, NULL) &&
+		  ledger_commit(way.ledger, NULL));
 	sh("cp -p " NEW_TREE "/a/3 " STAGE "/%s", begun);
 	way_close(&way);
 	way_open(&way);

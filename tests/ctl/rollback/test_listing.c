@@ -152,7 +152,7 @@ START_TEST(in_the_private_directory)
 }
 END_TEST
 
-START_TEST(given_up)
+START_TEST(skipped)
 {
 	struct way way;
 
@@ -166,24 +166,24 @@ START_TEST(given_up)
 	way_open(&way);
 	struct migrate_binding a = handle_of("a");
 	struct node *dir = tree_node(way.tree, &a);
-	ck_assert(listing_given_up(way.tree, tree_node_there(way.tree, dir, "never", 1)));
-	ck_assert(!listing_given_up(way.tree, tree_node_there(way.tree, dir, "1", 2)));
+	ck_assert(listing_was_skipped(way.tree, tree_node_there(way.tree, dir, "never", 1)));
+	ck_assert(!listing_was_skipped(way.tree, tree_node_there(way.tree, dir, "1", 2)));
 	/* its directory had another path then */
-	ck_assert(listing_given_up(way.tree, tree_node_there(way.tree, dir, "moved", 3)));
+	ck_assert(listing_was_skipped(way.tree, tree_node_there(way.tree, dir, "moved", 3)));
 	ck_assert(!listing_left(way.tree, dir));
 	sh("printf 'name\t" NEW_TREE "/a\tit is not listed\n' >>" NEW_TREE "/.migrate/report");
 	ck_assert(listing_left(way.tree, dir));
-	ck_assert(!listing_given_up(way.tree, tree_node_there(way.tree, dir, "1", 2)));
+	ck_assert(!listing_was_skipped(way.tree, tree_node_there(way.tree, dir, "1", 2)));
 	ck_assert(!listing_left(way.tree, way.tree->root));
 	/* what is not written to its end is nobody's name yet; another file has other names */
 	sh("printf 'name\t" NEW_TREE "/e/emp' >>" NEW_TREE "/.migrate/report");
-	ck_assert(!listing_given_up(way.tree, tree_node_there(way.tree, dir, "emp", 4)));
+	ck_assert(!listing_was_skipped(way.tree, tree_node_there(way.tree, dir, "emp", 4)));
 	sh("printf 'ty\tgiven up\n' >>" NEW_TREE "/.migrate/report");
-	ck_assert(!listing_given_up(way.tree, tree_node_there(way.tree, dir, "emp", 5)));
-	ck_assert(listing_given_up(way.tree, tree_node_there(way.tree, dir, "empty", 6)));
+	ck_assert(!listing_was_skipped(way.tree, tree_node_there(way.tree, dir, "emp", 5)));
+	ck_assert(listing_was_skipped(way.tree, tree_node_there(way.tree, dir, "empty", 6)));
 	sh("cd " NEW_TREE "/.migrate && grep empty report >new && mv new report");
-	ck_assert(!listing_given_up(way.tree, tree_node_there(way.tree, dir, "never", 7)));
-	ck_assert(listing_given_up(way.tree, tree_node_there(way.tree, dir, "empty", 8)));
+	ck_assert(!listing_was_skipped(way.tree, tree_node_there(way.tree, dir, "never", 7)));
+	ck_assert(listing_was_skipped(way.tree, tree_node_there(way.tree, dir, "empty", 8)));
 	way_close(&way);
 }
 END_TEST
@@ -201,7 +201,7 @@ int main(void)
 	tcase_add_test(tcase, came_along);
 	tcase_add_loop_test(tcase, mounted_in_what_came, 0, 3);
 	tcase_add_test(tcase, in_the_private_directory);
-	tcase_add_test(tcase, given_up);
+	tcase_add_test(tcase, skipped);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -60,9 +60,9 @@ END_TEST
 /* A run before was about to remove what the old server has alone. */
 START_TEST(touched_there_alone)
 {
-	struct carried_object object = {.touching = true};
+	struct ledger_entry object = {.touching = true};
 	struct migrate_binding handle = {.len = sizeof(object.fileid)};
-	struct carried *carried;
+	struct ledger *ledger;
 	struct stat st;
 
 	trees_make(FILL);
@@ -72,9 +72,9 @@ START_TEST(touched_there_alone)
 	ck_assert_int_eq(stat(OLD_TREE "/a", &st), 0);
 	object.fileid = st.st_ino;
 	memcpy(handle.bytes, &object.fileid, sizeof(object.fileid));
-	carried = carried_open("/mnt/carried", switched, true, NULL);
-	ck_assert(carried_put(carried, &handle, &object, NULL) && carried_commit(carried, NULL));
-	carried_close(carried);
+	ledger = ledger_open("/mnt/carried", switched, true, NULL);
+	ck_assert(ledger_put(ledger, &handle, &object, NULL) && ledger_commit(ledger, NULL));
+	ledger_close(ledger);
 	go_back(0);
 	same_trees();
 }
@@ -99,17 +99,17 @@ END_TEST
 /* A run was killed when it had begun to do something to it. */
 static void touching(const char *path)
 {
-	struct carried *carried = carried_open("/mnt/carried", switched, true, NULL);
+	struct ledger *ledger = ledger_open("/mnt/carried", switched, true, NULL);
 	const struct migrate_binding handle = handle_of(path);
-	struct carried_object object;
+	struct ledger_entry object;
 
-	ck_assert(carried_get(carried, &handle, &object));
+	ck_assert(ledger_get(ledger, &handle, &object));
 	object.touching = true;
 	object.ctime = 0; /* it was begun */
 	object.version = 1;
-	ck_assert(carried_put(carried, &handle, &object, NULL) && carried_commit(carried, NULL));
-	carried_clear(&object);
-	carried_close(carried);
+	ck_assert(ledger_put(ledger, &handle, &object, NULL) && ledger_commit(ledger, NULL));
+	ledger_clear(&object);
+	ledger_close(ledger);
 }
 
 /* The directory is found by its number alone, later than the file. */
@@ -599,16 +599,16 @@ END_TEST
 
 static void number(const char *path, uint64_t fileid)
 {
-	struct carried *carried = carried_open("/mnt/carried", switched, true, NULL);
+	struct ledger *ledger = ledger_open("/mnt/carried", switched, true, NULL);
 	const struct migrate_binding handle = handle_of(path);
-	struct carried_object object;
+	struct ledger_entry object;
 
-	ck_assert(carried_get(carried, &handle, &object));
+	ck_assert(ledger_get(ledger, &handle, &object));
 	object.fileid = fileid;
 	object.ctime = 0; /* as a run that was killed left it */
-	ck_assert(carried_put(carried, &handle, &object, NULL) && carried_commit(carried, NULL));
-	carried_clear(&object);
-	carried_close(carried);
+	ck_assert(ledger_put(ledger, &handle, &object, NULL) && ledger_commit(ledger, NULL));
+	ledger_clear(&object);
+	ledger_close(ledger);
 }
 
 /* What is made there may get the number of what somebody removed there. */

@@ -261,7 +261,7 @@ START_TEST(outside)
 	way_begin(&way);
 	tree_close(way.tree);
 	way.config.root = (char *)NEW_TREE "/e";
-	way.tree = tree_open(&way.config, way.reader, way.carried, way.target, switched, NULL);
+	way.tree = tree_open(&way.config, way.reader, way.ledger, way.target, switched, NULL);
 	ck_assert(way.tree && plan_make(way.tree, &way.plan, NULL));
 	way_close(&way);
 	open_store();
@@ -309,14 +309,14 @@ static void go_with(const struct target_ops *other, unsigned conflicts, unsigned
 
 static bool is_noted(const char *path)
 {
-	struct carried *carried = carried_open("/mnt/carried", switched, false, NULL);
+	struct ledger *ledger = ledger_open("/mnt/carried", switched, false, NULL);
 	const struct migrate_binding handle = handle_of(path);
-	struct carried_object object;
+	struct ledger_entry object;
 
-	ck_assert_ptr_nonnull(carried);
-	const bool noted = carried_get(carried, &handle, &object) && object.generation;
-	carried_clear(&object);
-	carried_close(carried);
+	ck_assert_ptr_nonnull(ledger);
+	const bool noted = ledger_get(ledger, &handle, &object) && object.generation;
+	ledger_clear(&object);
+	ledger_close(ledger);
 	return noted;
 }
 

@@ -227,7 +227,7 @@ START_TEST(to_one_that_was_there)
 	smb_attrs_clear(&smb);
 
 	put_descriptor(sd, "\2\0\2\0\0\0\2\0\4\0\2\0hashhashhashhash", 28);
-	left_out_add(&attrs.left, "user.DOSATTRIB");
+	omissions_add(&attrs.left, "user.DOSATTRIB");
 	attrs.left.mtime = migrate_ns(attrs.st.st_mtim);
 	smb_attrs_take(&attrs, &config, &smb, lose, NULL);
 	ck_assert_ptr_nonnull(smb.sd);

@@ -116,7 +116,7 @@ START_TEST(what_never_came)
 	source_windows_free(give("never came", &smb));
 	ck_assert_ptr_null(gave);
 	g_hash_table_remove_all(smb.streams);
-	left_out_add(&attrs.left, "user.DosStream.one:$DATA");
+	omissions_add(&attrs.left, "user.DosStream.one:$DATA");
 	smb.attributes = 4;
 	smb.added = true;
 	windows = give("never came", &smb);

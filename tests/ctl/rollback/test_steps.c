@@ -161,10 +161,10 @@ static void change_stand_ins(void)
 	sh("cd " NEW_TREE " && chown 2147483646:2147483646 1 d && chmod 64 1 && setfacl -b 2 && "
 	   "chmod 600 2 && setfacl -m u:9:- d && "
 	   "touch -d 2001-02-03T04:05:06 3");
-	mark("1", (struct left_out){.what = LEFT_OWNER | LEFT_MODE});
-	mark("2", (struct left_out){.what = LEFT_ACL});
-	mark("3", (struct left_out){.what = LEFT_TIME});
-	mark("d", (struct left_out){.what = LEFT_OWNER});
+	mark("1", (struct omissions){.what = LEFT_OWNER | LEFT_MODE});
+	mark("2", (struct omissions){.what = LEFT_ACL});
+	mark("3", (struct omissions){.what = LEFT_TIME});
+	mark("d", (struct omissions){.what = LEFT_OWNER});
 	sh("{ " ATTRIBUTES_THERE "; } >/mnt/before");
 	change("1", JOURNAL_META, "chown 1000:1001 1 && chmod 640 1");
 	change("2", JOURNAL_META, "setfacl -m u:7:rwx,m::rwx 2");
@@ -199,9 +199,9 @@ static void set_what_was_left_out(void)
 	sh("cd " NEW_TREE " && for n in 1 2 d; do setfattr -x user.left $n; done");
 	for (unsigned i = 0; i < 3; i++) {
 		static const char *const paths[] = {"1", "2", "d"};
-		struct left_out left = {0};
+		struct omissions left = {0};
 
-		left_out_add(&left, "user.left");
+		omissions_add(&left, "user.left");
 		mark(paths[i], left);
 		g_autofree char *set =
 			g_strdup_printf("setfattr -n user.left -v mine %s", paths[i]);
@@ -423,7 +423,7 @@ static void give_time_back(void)
 	trees_make("echo 1 >1 && touch -d 2001-02-03T04:05:05.7891234 1");
 	sh("touch -d 2001-02-03T04:05:10 " NEW_TREE "/1");
 	ck_assert_int_eq(stat(NEW_TREE "/1", &st), 0);
-	mark("1", (struct left_out){.what = LEFT_TIME, .mtime = migrate_ns(st.st_mtim)});
+	mark("1", (struct omissions){.what = LEFT_TIME, .mtime = migrate_ns(st.st_mtim)});
 	change("1", JOURNAL_META, "touch -d 2002-02-02 1");
 	ck_assert_int_eq(go_to_step(0), 0);
 	change("1", JOURNAL_META, "touch -d 2001-02-03T04:05:10 1 && chmod 600 1");

@@ -121,12 +121,12 @@ static inline void trees_make(const char *fill)
 }
 
 /* It says so of an object that something stands here for what it has there. */
-static inline void mark(const char *path, struct left_out left)
+static inline void mark(const char *path, struct omissions left)
 {
 	g_autofree char *full = in_new(path);
 	int fd = open(full, O_RDONLY);
 
-	ck_assert_int_eq(left_out_put(fd, NULL, &left), 0);
+	ck_assert_int_eq(omissions_put(fd, NULL, &left), 0);
 	close(fd);
 }
 
@@ -282,7 +282,7 @@ static inline struct target *target_begun(void)
 struct way {
 	struct volume_config config;
 	struct journal_reader *reader;
-	struct carried *carried;
+	struct ledger *ledger;
 	struct target *target;
 	struct tree *tree;
 	struct plan plan;
@@ -303,10 +303,10 @@ static inline void way_begin(struct way *way)
 				       .socket = (char *)"/mnt/none.sock"}};
 	way->reader = journal_open("/mnt/journal", &error);
 	if (way->reader && journal_state(way->reader, &state, &error))
-		way->carried = carried_open("/mnt/carried", state.id, true, &error);
-	way->target = way->carried ? target_open(OLD_TREE, &error) : NULL;
+		way->ledger = ledger_open("/mnt/carried", state.id, true, &error);
+	way->target = way->ledger ? target_open(OLD_TREE, &error) : NULL;
 	if (way->target && target_begin(way->target, &skew, &error))
-		way->tree = tree_open(&way->config, way->reader, way->carried, way->target,
+		way->tree = tree_open(&way->config, way->reader, way->ledger, way->target,
 				      switched + skew, &error);
 	if (way->tree)
 		way->tree->settle = settle;
@@ -347,7 +347,7 @@ static inline void way_close(struct way *way)
 	root_ctime = changed ? -1 : migrate_ns(st.st_ctim);
 	killed = false;
 	target_close(way->target);
-	carried_close(way->carried);
+	ledger_close(way->ledger);
 	journal_close(way->reader);
 }
 

@@ -10,7 +10,7 @@ static bool is_clients(const char *name, int64_t there)
 	struct clients *clients = clients_new(core.retriever);
 	const struct source_attr attr = {.mtime = there};
 	int fd = open(path, O_PATH | O_CLOEXEC);
-	bool found = proving_is_clients(clients, fd, &attr, CLIENTS_CONTENT, false);
+	bool found = proof_is_clients(clients, fd, &attr, CLIENTS_CONTENT, false);
 
 	close(fd);
 	clients_free(clients);

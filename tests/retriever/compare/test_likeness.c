@@ -99,27 +99,27 @@ END_TEST
 
 static void leave_out(const char *name, unsigned what, const char *xattr)
 {
-	struct left_out left = {.what = what};
+	struct omissions left = {.what = what};
 	int fd = open_new(name);
 
 	if (xattr)
-		left_out_add(&left, xattr);
-	ck_assert_int_eq(left_out_put(fd, NULL, &left), 0);
+		omissions_add(&left, xattr);
+	ck_assert_int_eq(omissions_put(fd, NULL, &left), 0);
 	close(fd);
 }
 
 /* So many others, and what has no name. */
 static void leave_out_many(const char *name, unsigned n)
 {
-	struct left_out left = {.what = LEFT_OTHERS};
+	struct omissions left = {.what = LEFT_OTHERS};
 	int fd = open_new(name);
 
 	for (unsigned i = 0; i < n; i++) {
 		g_autofree char *xattr = g_strdup_printf("user.other%u", i);
 
-		left_out_add(&left, xattr);
+		omissions_add(&left, xattr);
 	}
-	ck_assert_int_eq(left_out_put(fd, NULL, &left), 0);
+	ck_assert_int_eq(omissions_put(fd, NULL, &left), 0);
 	close(fd);
 }
 

@@ -22,67 +22,67 @@ static void note_link(void *arg, guint64 fileid, guint64 inode)
 	links++;
 }
 
-static struct proving_log *open_log(bool anew, struct proving_counts *counts)
+static struct proof_log *open_log(bool anew, struct proof_counts *counts)
 {
 	int status;
-	struct proving_log *log;
+	struct proof_log *log;
 
 	memset(counts, 0, sizeof *counts);
 	links = 0;
-	log = proving_log_open(dir_fd, NAME, anew, counts, note_link, NULL, &status);
+	log = proof_log_open(dir_fd, NAME, anew, counts, note_link, NULL, &status);
 	ck_assert_ptr_nonnull(log);
 	return log;
 }
 
 /* Takes the directory of that path, and finds one file and these directories in it. */
-static void do_one(struct proving_log *log, const char *path, const char *const *below)
+static void do_one(struct proof_log *log, const char *path, const char *const *below)
 {
-	struct proving_block block;
-	struct proving_task task;
+	struct proof_block block;
+	struct proof_task task;
 	struct proof_entry entry = {.path = "some file", .mode = S_IFREG, .nlink = 1};
 	struct proof_finding finding = {.path = "some file", .text = "x"};
 
-	ck_assert_int_eq(proving_log_take(log, &task), 1);
+	ck_assert_int_eq(proof_log_take(log, &task), 1);
 	ck_assert_str_eq(task.path, path);
-	proving_block_init(&block, dir_fd);
-	proving_block_entry(&block, &entry);
-	proving_block_finding(&block, &finding);
-	proving_block_link(&block, 7, 70);
+	proof_block_init(&block, dir_fd);
+	proof_block_entry(&block, &entry);
+	proof_block_finding(&block, &finding);
+	proof_block_link(&block, 7, 70);
 	for (; below && *below; below++)
-		proving_block_directory(&block, *below, PROVING_THERE, PROOF_REMOVED);
+		proof_block_directory(&block, *below, PROOF_THERE, PROOF_REMOVED);
 	block.counts.bytes = 1000;
-	ck_assert_int_eq(proving_log_append(log, &task, &block), 0);
-	proving_block_clear(&block);
+	ck_assert_int_eq(proof_log_append(log, &task, &block), 0);
+	proof_block_clear(&block);
 	g_free(task.path);
 }
 
-static void is_over(struct proving_log *log)
+static void is_over(struct proof_log *log)
 {
-	struct proving_task task;
+	struct proof_task task;
 
-	ck_assert_int_eq(proving_log_take(log, &task), 0);
-	ck_assert_int_eq(proving_log_sync(log), 0);
-	proving_log_close(log);
+	ck_assert_int_eq(proof_log_take(log, &task), 0);
+	ck_assert_int_eq(proof_log_sync(log), 0);
+	proof_log_close(log);
 }
 
 START_TEST(a_queue)
 {
 	const char *const first[] = {"a b", "c", NULL}, *const second[] = {"a b/d", NULL};
-	struct proving_counts counts;
-	struct proving_task task;
-	struct proving_log *log;
+	struct proof_counts counts;
+	struct proof_task task;
+	struct proof_log *log;
 
 	begin();
 	log = open_log(true, &counts);
 	do_one(log, "", first);
-	ck_assert_int_eq(proving_log_take(log, &task), 1);
+	ck_assert_int_eq(proof_log_take(log, &task), 1);
 	ck_assert_str_eq(task.path, "a b");
-	ck_assert_int_eq(task.side, PROVING_THERE);
+	ck_assert_int_eq(task.side, PROOF_THERE);
 	ck_assert_int_eq(task.status, PROOF_REMOVED);
 	g_free(task.path);
 	do_one(log, "c", NULL);
-	proving_log_drop(log); /* "a b" was not done */
-	proving_log_close(log);
+	proof_log_drop(log); /* "a b" was not done */
+	proof_log_close(log);
 
 	log = open_log(false, &counts);
 	ck_assert_uint_eq(links, 2);
@@ -108,8 +108,8 @@ START_TEST(cut_anywhere)
 {
 	const char *const first[] = {"c", NULL};
 	g_autofree char *path = NULL, *text = NULL;
-	struct proving_counts counts;
-	struct proving_log *log;
+	struct proof_counts counts;
+	struct proof_log *log;
 	gsize len, one;
 
 	begin();
@@ -140,23 +140,23 @@ END_TEST
 START_TEST(spilled)
 {
 	g_autofree char *path = NULL;
-	struct proving_counts counts;
+	struct proof_counts counts;
 	struct proof_entry entry = {.path = "x", .mode = S_IFREG, .nlink = 1};
-	struct proving_block block;
-	struct proving_task task;
-	struct proving_log *log;
+	struct proof_block block;
+	struct proof_task task;
+	struct proof_log *log;
 	int fd;
 
 	begin();
 	path = g_strconcat(dir, "/" NAME, NULL);
 	log = open_log(true, &counts);
-	ck_assert_int_eq(proving_log_take(log, &task), 1);
-	proving_block_init(&block, dir_fd);
+	ck_assert_int_eq(proof_log_take(log, &task), 1);
+	proof_block_init(&block, dir_fd);
 	for (unsigned i = 0; i < 100000; i++)
-		proving_block_entry(&block, &entry);
+		proof_block_entry(&block, &entry);
 	ck_assert_int_ge(block.spilled, 0);
-	ck_assert_int_eq(proving_log_append(log, &task, &block), 0);
-	proving_block_clear(&block);
+	ck_assert_int_eq(proof_log_append(log, &task, &block), 0);
+	proof_block_clear(&block);
 	g_free(task.path);
 	is_over(log);
 	fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
@@ -170,15 +170,15 @@ END_TEST
 
 START_TEST(stopped)
 {
-	struct proving_counts counts;
-	struct proving_task task;
-	struct proving_log *log;
+	struct proof_counts counts;
+	struct proof_task task;
+	struct proof_log *log;
 
 	begin();
 	log = open_log(true, &counts);
-	proving_log_stop(log);
-	ck_assert_int_eq(proving_log_take(log, &task), -ECANCELED);
-	proving_log_close(log);
+	proof_log_stop(log);
+	ck_assert_int_eq(proof_log_take(log, &task), -ECANCELED);
+	proof_log_close(log);
 }
 END_TEST
 

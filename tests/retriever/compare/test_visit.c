@@ -11,14 +11,14 @@ static void count(void *arg, const struct compared *compared)
 }
 
 /* The lines of the directory's block without what depends on the machine. */
-static char *visit(const char *path, enum proving_side side, enum proof_status status, gint *n)
+static char *visit(const char *path, enum proof_side side, enum proof_status status, gint *n)
 {
-	const struct proving_task task = {.path = (char *)path, .side = side, .status = status};
-	struct proving_block block;
+	const struct proof_task task = {.path = (char *)path, .side = side, .status = status};
+	struct proof_block block;
 	GString *text = g_string_new(NULL);
 	g_auto(GStrv) lines = NULL;
 
-	proving_block_init(&block, visits.dir_fd);
+	proof_block_init(&block, visits.dir_fd);
 	visits.arg = n;
 	ck_assert_int_eq(visit_directory(&visits, &task, &block), 0);
 	lines = g_strsplit(block.text->str, "\n", -1);
@@ -31,7 +31,7 @@ static char *visit(const char *path, enum proving_side side, enum proof_status s
 		else if (**line)
 			g_string_append_printf(text, "%s\n", *line);
 	}
-	proving_block_clear(&block);
+	proof_block_clear(&block);
 	return g_string_free(text, FALSE);
 }
 
@@ -46,7 +46,7 @@ static void begin(const char *more)
 	compare->scratches = scratches_new(core.retriever);
 	compare->clients = clients_new(core.retriever);
 	compare->linked = link_pairs_new();
-	visits.given_up = g_hash_table_new(g_str_hash, g_str_equal);
+	visits.skipped = g_hash_table_new(g_str_hash, g_str_equal);
 	visits.files = g_thread_pool_new(visit_run_file, &visits, 2, TRUE, NULL);
 	visits.sample = VISIT_ALL;
 	visits.counted = count;
@@ -56,7 +56,7 @@ static void begin(const char *more)
 static void end(void)
 {
 	g_thread_pool_free(visits.files, FALSE, TRUE);
-	g_hash_table_destroy(visits.given_up);
+	g_hash_table_destroy(visits.skipped);
 	link_pairs_free(visits.compare.linked);
 	clients_free(visits.compare.clients);
 	scratches_free(visits.compare.scratches);
@@ -82,8 +82,8 @@ START_TEST(both)
 			  "$new/lost; mkdir $new/only $new/lost+found; touch -r $old/stamp $new; "
 			  "rm $old/stamp; "
 			  "touch -d 2001-01-01 $old");
-	g_hash_table_add(visits.given_up, "gone");
-	root = visit("", PROVING_BOTH, PROOF_SAME, &n);
+	g_hash_table_add(visits.skipped, "gone");
+	root = visit("", PROOF_BOTH, PROOF_SAME, &n);
 	has(root, ".=same");
 	has(root, "./a=same");
 	has(root, "#dir ./d both same");
@@ -97,7 +97,7 @@ START_TEST(both)
 	has(root, "#dir ./only here different");
 	ck_assert_ptr_null(strstr(root, "lost+found"));
 	ck_assert_int_eq(n, 9);
-	d = visit("d", PROVING_BOTH, PROOF_SAME, &n);
+	d = visit("d", PROOF_BOTH, PROOF_SAME, &n);
 	has(d, "./d/c=same");
 	ck_assert_int_eq(n, 11);
 	end();
@@ -114,7 +114,7 @@ START_TEST(i13_lost_found)
 	core_shell(&core,
 		   "touch -r $new $old/stamp; mkdir $new/lost+found; touch $new/lost+found/x; "
 		   "touch -r $old/stamp $new; rm $old/stamp; touch -d 2001-01-01 $old");
-	root = visit("", PROVING_BOTH, PROOF_SAME, &n);
+	root = visit("", PROOF_BOTH, PROOF_SAME, &n);
 	ck_assert_ptr_nonnull(strstr(root, "#finding ./lost+found kind=extra"));
 	end();
 }
@@ -128,7 +128,7 @@ START_TEST(clients_names)
 
 	begin("mkdir -p $old/away/in");
 	core_shell(&core, "mv $new/away $new/moved; rm $new/b; mkdir $new/b");
-	root = visit("", PROVING_BOTH, PROOF_SAME, &n);
+	root = visit("", PROOF_BOTH, PROOF_SAME, &n);
 	has(root, ".=changed-by-clients");
 	has(root, "./away=removed-by-clients");
 	has(root, "#dir ./away there removed-by-clients");
@@ -137,9 +137,9 @@ START_TEST(clients_names)
 	has(root, "./b=changed-by-clients");
 	has(root, "#dir ./b here made-by-clients");
 	ck_assert_ptr_null(strstr(root, "#finding"));
-	there = visit("away", PROVING_THERE, PROOF_REMOVED, &n);
+	there = visit("away", PROOF_THERE, PROOF_REMOVED, &n);
 	has(there, "./away/in=removed-by-clients");
-	here = visit("moved", PROVING_HERE, PROOF_MADE, &n);
+	here = visit("moved", PROOF_HERE, PROOF_MADE, &n);
 	has(here, "./moved/in=made-by-clients");
 	has(here, "#dir ./moved/in here made-by-clients");
 	end();
@@ -153,7 +153,7 @@ START_TEST(gone_there)
 
 	begin(NULL);
 	core_shell(&core, "rm -r $old/d");
-	text = visit("d", PROVING_BOTH, PROOF_SAME, &n);
+	text = visit("d", PROOF_BOTH, PROOF_SAME, &n);
 	ck_assert_ptr_nonnull(strstr(text, "#finding ./d kind=unread"));
 	end();
 }

@@ -350,7 +350,7 @@ END_TEST
 START_TEST(an_owner_that_is_no_id)
 {
 	const struct source_attr attr = {.mode = S_IFREG | 04755, .uid = UINT32_MAX, .gid = 5};
-	struct carried carried = {0};
+	struct attributes_result carried = {0};
 	struct stat st;
 	int fd;
 
@@ -396,7 +396,7 @@ START_TEST(rights_of_who_is_nobody_here)
 		const struct source_attr attr = {
 			.mode = cases[i].mode, .uid = cases[i].uid, .gid = cases[i].gid};
 		struct source_xattrs *xattrs = source_xattrs_new();
-		struct carried carried = {0};
+		struct attributes_result carried = {0};
 		int fd = open(core.dir, O_TMPFILE | O_RDWR, 0600);
 
 		if (cases[i].acl) {
@@ -424,7 +424,7 @@ START_TEST(default_rights_of_a_group_that_is_nobody)
 {
 	const struct source_attr attr = {.mode = S_IFDIR | 0755, .uid = 5, .gid = UINT32_MAX};
 	struct source_xattrs *xattrs = source_xattrs_new();
-	struct carried carried = {0};
+	struct attributes_result carried = {0};
 	uint32_t len;
 	g_autofree uint8_t *value = core_acl("u::7 u:3:6 g::7 m::7 o::4", &len);
 	int fd;
@@ -448,7 +448,7 @@ START_TEST(nothing_is_given_to_a_guess)
 {
 	const struct source_attr attr = {
 		.mode = S_IFREG | 0755, .uid = UINT32_MAX, .gid = 5, .no_owner = -EAGAIN};
-	struct carried carried = {0};
+	struct attributes_result carried = {0};
 	int fd;
 
 	make();
@@ -465,7 +465,7 @@ START_TEST(times_that_cannot_be_stored)
 {
 	const struct source_attr attr = {
 		.mode = S_IFREG | 0644, .atime = INT64_MIN, .mtime = INT64_MIN};
-	struct carried carried = {0};
+	struct attributes_result carried = {0};
 	struct stat st;
 	int fd;
 
@@ -514,7 +514,7 @@ START_TEST(times_that_are_cut)
 		const struct source_attr attr = {
 			.mode = S_IFREG | 0644, .mtime = cases[i].mtime, .far_mtime = cases[i].far};
 		g_autofree char *path = g_build_filename(core.dir, "small", NULL);
-		struct carried carried = {0};
+		struct attributes_result carried = {0};
 		int fd = open(path, O_TMPFILE | O_RDWR, 0600);
 
 		ck_assert_int_ge(fd, 0);

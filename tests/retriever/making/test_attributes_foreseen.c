@@ -14,7 +14,7 @@ START_TEST(foreseen)
 	const struct source_attr attr = {
 		.mode = S_IFREG | 0640, .uid = 2000, .gid = UINT32_MAX, .mtime = 5, .atime = 5};
 	struct source_xattrs *xattrs = source_xattrs_new();
-	struct carried set = {0}, foreseen = {0};
+	struct attributes_result set = {0}, foreseen = {0};
 	uint8_t value[4000] = {0};
 	int fd;
 
@@ -59,7 +59,7 @@ START_TEST(foreseen_times)
 {
 	const struct volume_config config = {0};
 	const struct source_attr attr = {.mode = S_IFLNK | 0777, .mtime = INT64_MAX, .atime = -1};
-	struct carried foreseen = {0};
+	struct attributes_result foreseen = {0};
 
 	attributes_foresee(&config, (struct attributes_room){0}, &attr, NULL, &foreseen);
 	ck_assert_uint_eq(foreseen.lost->len, 2);

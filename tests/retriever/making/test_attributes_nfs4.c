@@ -4,7 +4,7 @@
 #include "tests/retriever/core_xattrs.h"
 
 #include "lib/acl/nfs4_posix.h"
-#include "lib/report/left_out.h"
+#include "lib/report/omissions.h"
 #include "lib/report/losses.h"
 #include "retriever/objects/errors.h"
 #include "tests/retriever/nfs4_acl_support.h"
@@ -123,7 +123,7 @@ END_TEST
 START_TEST(what_could_not_be_set)
 {
 	static const char *const names[] = {XATTR_NFS4_KEPT, XATTR_NTACL};
-	struct left_out left;
+	struct omissions left;
 	char fd_path[32];
 	int fd;
 
@@ -133,9 +133,9 @@ START_TEST(what_could_not_be_set)
 	expect_posix(fd);
 	core_expect_report(&core, "the NFSv4 ACL could not be ");
 	g_snprintf(fd_path, sizeof(fd_path), "/proc/self/fd/%d", fd);
-	left_out_get(fd_path, &left);
+	omissions_get(fd_path, &left);
 	ck_assert_uint_eq(left.what, LEFT_ACL | LEFT_NAMES);
-	ck_assert(left_out_has(&left, names[_i]) && !left_out_has(&left, names[!_i]));
+	ck_assert(omissions_has(&left, names[_i]) && !omissions_has(&left, names[!_i]));
 	end(fd);
 }
 END_TEST

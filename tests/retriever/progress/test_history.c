@@ -120,7 +120,7 @@ START_TEST(of_a_volume)
 	history_load(r);
 	ck_assert_uint_eq(r->history->points->len, 1);
 	g_free(r->config->report);
-	r->config->report = g_strconcat(core.dir, "/kept.losses", NULL);
+	r->config->report = g_strconcat(core.dir, "/kept.report", NULL);
 	ck_assert_int_eq(history_keep(r), 0);
 	kept = g_strconcat(r->config->report, HISTORY_KEPT, NULL);
 	ck_assert(g_file_get_contents(kept, &text, NULL, NULL));

@@ -2,7 +2,7 @@
 #include "tests/retriever/core_copy.h"
 #include "tests/retriever/core_opens.h"
 
-#include "lib/report/left_out.h"
+#include "lib/report/omissions.h"
 #include "retriever/copies/listing_entries.h"
 #include "retriever/copies/prior.h"
 #include "retriever/objects/jobs.h"
@@ -135,7 +135,7 @@ START_TEST(listings_go_with_the_switch)
 	ck_assert(!is_there(core.root, ".migrate/prior/.migrate"));
 	make_all();
 	expect_same_tree();
-	ck_assert_uint_ne(left_out_get_told(core.retriever->root_fd) & TOLD_KNOWN, 0);
+	ck_assert_uint_ne(omissions_get_told(core.retriever->root_fd) & TOLD_KNOWN, 0);
 	ck_assert_int_eq(finalize_volume(core.retriever, true, &message), 0);
 	ck_assert_int_eq(volume_state(core.retriever), VOLUME_FINISHED);
 	copy_free();

@@ -2,7 +2,7 @@
 /* Names that are given up: none that could be here, none but those, and written down before. */
 #include "tests/retriever/core_skip.h"
 
-#include "retriever/names/failed_names.h"
+#include "retriever/names/name_errors.h"
 
 /* As refuse(), for a retriever of its own and below the test's rules. */
 static struct backend *refusing(struct core *made, struct backend *inner)
@@ -74,7 +74,7 @@ START_TEST(all_of_a_directory)
 	skips("names", "/", "-2 "); /* what stands for several */
 	skips("names", "", "-2 ");
 	skips("all", "/bad/0", "-2 ");
-	expect_unfilled(fd, FAILED_NAMES_LISTED + 2);
+	expect_unfilled(fd, NAME_ERRORS_LISTED + 2);
 	skips("all", "", answer);
 	expect_filled(fd, 1);
 	ck_assert_uint_eq(reported("/bad/0") + reported(last), 2);

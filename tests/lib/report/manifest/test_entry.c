@@ -122,7 +122,7 @@ START_TEST(names)
 {
 	for (unsigned i = 0; i < PROOF_STATUS_COUNT; i++)
 		ck_assert_ptr_nonnull(proof_status_name(i));
-	ck_assert_str_eq(proof_status_name(PROOF_GIVEN_UP), "given-up");
+	ck_assert_str_eq(proof_status_name(PROOF_SKIPPED), "given-up");
 }
 END_TEST
 
