@@ -3,12 +3,12 @@
 
 #include <string.h>
 
-static uint64_t number_progress(GKeyFile *file, const char *group, const char *key)
+static uint64_t get_progress_number(GKeyFile *file, const char *group, const char *key)
 {
 	return g_key_file_get_uint64(file, group, key, NULL);
 }
 
-static bool yes(GKeyFile *file, const char *group, const char *key)
+static bool get_progress_flag(GKeyFile *file, const char *group, const char *key)
 {
 	return g_key_file_get_boolean(file, group, key, NULL);
 }
@@ -24,15 +24,15 @@ bool progress_report(struct progress *progress, const char *text, int64_t now_ms
 	if (!state)
 		return false;
 	g_strlcpy(progress->state, state, sizeof(progress->state));
-	progress->names_complete = yes(file, "namespace", "complete");
-	progress->paused = yes(file, "now", "paused");
-	progress->files_found = number_progress(file, "counters", "files-found");
-	progress->files_whole = number_progress(file, "counters", "files-whole");
-	progress->bytes_found = number_progress(file, "counters", "bytes-found");
-	progress->bytes_whole = number_progress(file, "counters", "bytes-whole");
-	progress->errors = number_progress(file, "counters", "errors");
-	progress->clients_wait = yes(file, "now", "clients-wait");
-	progress->away_seconds = number_progress(file, "now", "source-away-seconds");
+	progress->names_complete = get_progress_flag(file, "namespace", "complete");
+	progress->paused = get_progress_flag(file, "now", "paused");
+	progress->files_found = get_progress_number(file, "counters", "files-found");
+	progress->files_whole = get_progress_number(file, "counters", "files-whole");
+	progress->bytes_found = get_progress_number(file, "counters", "bytes-found");
+	progress->bytes_whole = get_progress_number(file, "counters", "bytes-whole");
+	progress->errors = get_progress_number(file, "counters", "errors");
+	progress->clients_wait = get_progress_flag(file, "now", "clients-wait");
+	progress->away_seconds = get_progress_number(file, "now", "source-away-seconds");
 
 	sample = &progress->samples[progress->count++ % PROGRESS_SAMPLES];
 	*sample = (struct progress_sample){now_ms, progress->files_whole, progress->bytes_whole};
@@ -126,7 +126,7 @@ bool progress_settings(struct progress_settings *settings, const char *text)
 		return false;
 	settings->root = g_key_file_get_string(file, "settings", "root", NULL);
 	settings->order = g_key_file_get_value(file, "settings", "crawler-order", NULL);
-	settings->workers = (unsigned)number_progress(file, "settings", "crawler-workers");
+	settings->workers = (unsigned)get_progress_number(file, "settings", "crawler-workers");
 	if (settings->root && settings->order && settings->workers)
 		return true;
 	progress_settings_clear(settings);

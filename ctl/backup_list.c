@@ -132,7 +132,7 @@ static int is_missing(const FTSENT *entry)
 	return ret == -EBADMSG ? 1 : ret;
 }
 
-static int look_at_backup(struct list *list, FTS *walk, FTSENT *entry)
+static int list_backup_entry(struct list *list, FTS *walk, FTSENT *entry)
 {
 	const char *path = entry->fts_path + strlen(list->root);
 	int ret = 0;
@@ -173,7 +173,7 @@ static int walk_volume(struct list *list)
 	if (!ret && !walk)
 		ret = -errno;
 	while (!ret && (errno = 0, entry = fts_read(walk)))
-		ret = look_at_backup(list, walk, entry);
+		ret = list_backup_entry(list, walk, entry);
 	if (!ret)
 		ret = -errno;
 	if (walk)

@@ -27,7 +27,7 @@ static enum ctl_exit check_whole(const struct ctl *ctl)
 #define CRAWLER_LEFT 2 /* its exit status where something is left: that is in the summary */
 
 /* CTL_REFUSED: it did not come to its end, and neither has the run. */
-static enum ctl_exit crawl(const struct ctl *ctl)
+static enum ctl_exit run_crawler(const struct ctl *ctl)
 {
 	g_autofree char *crawler = program_find(CRAWLER), *socket = ctl_socket(ctl, ctl->volume);
 	const char *argv[] = {
@@ -48,35 +48,35 @@ static enum ctl_exit crawl(const struct ctl *ctl)
 	return WIFEXITED(status) && !WEXITSTATUS(status) ? check_whole(ctl) : CTL_REFUSED;
 }
 
-static uint64_t number_copy(GKeyFile *reply, const char *key)
+static uint64_t get_copy_number(GKeyFile *reply, const char *key)
 {
 	return ctl_number(reply, "copy", key);
 }
 
-static void say_copy(const struct ctl *ctl, GKeyFile *reply)
+static void print_copy_result(const struct ctl *ctl, GKeyFile *reply)
 {
-	g_autofree char *bytes = ctl_bytes(number_copy(reply, "bytes"));
-	g_autofree char *fetched = ctl_bytes(number_copy(reply, "bytes-fetched"));
-	g_autofree char *aside = ctl_bytes(number_copy(reply, "aside-bytes"));
-	uint64_t left = number_copy(reply, "left");
+	g_autofree char *bytes = ctl_bytes(get_copy_number(reply, "bytes"));
+	g_autofree char *fetched = ctl_bytes(get_copy_number(reply, "bytes-fetched"));
+	g_autofree char *aside = ctl_bytes(get_copy_number(reply, "aside-bytes"));
+	uint64_t left = get_copy_number(reply, "left");
 
 	printf("%s: run %" G_GUINT64_FORMAT ": %" G_GUINT64_FORMAT
 	       " objects, %s, in %" G_GUINT64_FORMAT " s\n",
-	       ctl->volume, number_copy(reply, "run"), number_copy(reply, "objects"), bytes,
-	       number_copy(reply, "seconds"));
-	printf("  the same as before  %" G_GUINT64_FORMAT "\n", number_copy(reply, "same"));
+	       ctl->volume, get_copy_number(reply, "run"), get_copy_number(reply, "objects"), bytes,
+	       get_copy_number(reply, "seconds"));
+	printf("  the same as before  %" G_GUINT64_FORMAT "\n", get_copy_number(reply, "same"));
 	printf("  new or changed      %" G_GUINT64_FORMAT ", %s fetched\n",
-	       number_copy(reply, "made"), fetched);
-	printf("  gone there          %" G_GUINT64_FORMAT "\n", number_copy(reply, "gone"));
-	if (number_copy(reply, "aside"))
+	       get_copy_number(reply, "made"), fetched);
+	printf("  gone there          %" G_GUINT64_FORMAT "\n", get_copy_number(reply, "gone"));
+	if (get_copy_number(reply, "aside"))
 		printf("  set aside           %" G_GUINT64_FORMAT ", %s; see migratectl aside %s\n",
-		       number_copy(reply, "aside"), aside, ctl->volume);
+		       get_copy_number(reply, "aside"), aside, ctl->volume);
 	if (left)
 		printf("  left for the next   %" G_GUINT64_FORMAT "; see migratectl errors %s\n",
 		       left, ctl->volume);
 	printf("  The next run takes about %" G_GUINT64_FORMAT
 	       " s, and the time for what changes until then.\n",
-	       number_copy(reply, "next-seconds"));
+	       get_copy_number(reply, "next-seconds"));
 }
 
 static enum ctl_exit run_copy(const struct ctl *ctl)
@@ -85,7 +85,7 @@ static enum ctl_exit run_copy(const struct ctl *ctl)
 	enum ctl_exit result = ctl_ask_once(ctl, ctl->accept ? "copy accept" : "copy", NULL);
 
 	if (!result)
-		result = crawl(ctl);
+		result = run_crawler(ctl);
 	if (!result)
 		result = ctl_ask_once(ctl, "copy end", &reply);
 	if (result)
@@ -93,7 +93,7 @@ static enum ctl_exit run_copy(const struct ctl *ctl)
 	if (ctl->json)
 		ctl_print_json(ctl_json(reply, false), true);
 	else
-		say_copy(ctl, reply);
+		print_copy_result(ctl, reply);
 	return ctl_yes(reply, "copy", "whole") ? CTL_OK : CTL_REFUSED;
 }
 

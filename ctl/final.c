@@ -33,7 +33,7 @@ struct making {
 };
 
 /* Where a file of the migration is: in .migrate/, or kept after its end.  Takes kept; g_free. */
-static char *place(const struct making *m, const char *name, char *kept)
+static char *private_path(const struct making *m, const char *name, char *kept)
 {
 	if (!migrate_has_private(m->root_fd))
 		return kept;
@@ -91,7 +91,7 @@ static enum ctl_exit ask_retriever(struct making *m)
 	return result;
 }
 
-static void add_loss_final_report(struct making *m, const struct loss_line *line)
+static void add_final_loss(struct making *m, const struct loss_line *line)
 {
 	g_autofree char *what = g_strdup_printf("%s: %s", loss_kind_name(line->kind), line->text);
 
@@ -104,7 +104,7 @@ static void add_loss_final_report(struct making *m, const struct loss_line *line
 
 static void read_losses(struct making *m)
 {
-	g_autofree char *path = place(m, LOSSES_FILE, g_strdup(m->config->report));
+	g_autofree char *path = private_path(m, LOSSES_FILE, g_strdup(m->config->report));
 	FILE *file = fopen(path, "re");
 	struct loss_line line;
 	char *text = NULL;
@@ -112,7 +112,7 @@ static void read_losses(struct making *m)
 
 	while (file && getline(&text, &room, file) > 0) {
 		if (loss_parse(text, &line)) {
-			add_loss_final_report(m, &line);
+			add_final_loss(m, &line);
 			loss_line_clear(&line);
 		}
 	}
@@ -124,7 +124,7 @@ static void read_losses(struct making *m)
 static void read_history(struct making *m)
 {
 	g_autofree char *kept = g_strconcat(m->config->report, HISTORY_KEPT, NULL), *text = NULL;
-	g_autofree char *path = place(m, HISTORY_FILE, g_steal_pointer(&kept));
+	g_autofree char *path = private_path(m, HISTORY_FILE, g_steal_pointer(&kept));
 
 	if (g_file_get_contents(path, &text, NULL, NULL))
 		history_parse(m->final->history, text);
@@ -243,7 +243,7 @@ static void add_unread(void *arg, const char *path, const char *why)
 /* All there is to say of objects, one line for each. */
 static gboolean feed_objects(struct making *m, struct proof_sorter *sorter)
 {
-	g_autofree char *proof = place(m, PROOF_DIR, proof_place_path(m->config));
+	g_autofree char *proof = private_path(m, PROOF_DIR, proof_place_path(m->config));
 
 	read_run(m, proof);
 	if (m->final->comparison.any)
@@ -253,7 +253,7 @@ static gboolean feed_objects(struct making *m, struct proof_sorter *sorter)
 }
 
 /* Names in the tree, its own with them; -1: not known. */
-static int64_t count_names_final_report(int root_fd)
+static int64_t count_names_here(int root_fd)
 {
 	gint64 all = own_count(root_fd, ".", G_MAXINT64);
 	gint64 private = migrate_has_private(root_fd)
@@ -268,13 +268,13 @@ static gboolean make_files(struct making *m, const char *key)
 	struct proof_sorter *sorter = proof_sorter_new(m->output, &m->error);
 	gboolean ok = sorter && feed_objects(m, sorter);
 
-	m->final->names_here = count_names_final_report(m->root_fd);
+	m->final->names_here = count_names_here(m->root_fd);
 	ok = ok && report_make(m->final, m->dir_fd, sorter, key, &m->error);
 	proof_sorter_free(sorter);
 	return ok;
 }
 
-static enum ctl_exit make_final_report(struct making *m, const char *key)
+static enum ctl_exit make_final(struct making *m, const char *key)
 {
 	const char *volume = m->ctl->volume;
 	g_autofree char *verdict = NULL;
@@ -301,7 +301,7 @@ static enum ctl_exit make_final_report(struct making *m, const char *key)
 	return final_is_complete(m->final) ? CTL_OK : CTL_REFUSED;
 }
 
-static struct final *begin_final_report(const struct making *m, GError **error)
+static struct final *begin_final(const struct making *m, GError **error)
 {
 	struct final *final = final_new(m->output, error);
 
@@ -333,12 +333,12 @@ enum ctl_exit ctl_final(const struct ctl *ctl, const char *output, const char *k
 			g_set_error(&error, MANIFEST_ERROR, 0, "%s: %s",
 				    m.dir_fd < 0 ? output : m.config->root, g_strerror(errno));
 		else
-			m.final = begin_final_report(&m, &error);
+			m.final = begin_final(&m, &error);
 	}
 	if (error)
 		ctl_complain("%s", error->message);
 	else if (m.final)
-		result = make_final_report(&m, key);
+		result = make_final(&m, key);
 	final_free(m.final);
 	config_free(m.config);
 	g_clear_error(&m.error);

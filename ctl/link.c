@@ -129,7 +129,7 @@ void ctl_link_close(struct ctl_link *link)
 	g_free(link);
 }
 
-static void take_answer_link(void *arg, int status, const char *text)
+static void take_link_answer(void *arg, int status, const char *text)
 {
 	struct ctl_link *link = arg;
 
@@ -195,14 +195,14 @@ void ctl_complain_of(const char *name, int status, const char *text)
 }
 
 /* One that begins anew for the command is asked again. */
-static enum ctl_exit ask_link(struct ctl_link *link, const char *command)
+static enum ctl_exit send_link_command(struct ctl_link *link, const char *command)
 {
 	enum ctl_exit result;
 
 	for (unsigned i = 0;; i++) {
 		link->done = false;
 		g_clear_pointer(&link->text, g_free);
-		uint64_t request = migrate_control(link->volume, command, take_answer_link, link);
+		uint64_t request = migrate_control(link->volume, command, take_link_answer, link);
 		if (!request) {
 			link->status = -errno;
 			return CTL_REFUSED;
@@ -228,7 +228,7 @@ GKeyFile *ctl_parse(char *text)
 
 enum ctl_exit ctl_ask(struct ctl_link *link, const char *command, bool quiet, GKeyFile **reply)
 {
-	enum ctl_exit result = ask_link(link, command);
+	enum ctl_exit result = send_link_command(link, command);
 
 	if (result) {
 		if (!quiet)

@@ -101,7 +101,7 @@ static gint by_number(gconstpointer a, gconstpointer b)
 }
 
 /* As the old server numbers them, which is how they are asked for; of uint32_t. */
-static GArray *there(GHashTable *ids, const struct owners *owners)
+static GArray *ids_there(GHashTable *ids, const struct owners *owners)
 {
 	GArray *list = g_array_new(FALSE, FALSE, sizeof(uint32_t));
 	GHashTableIter iter;
@@ -145,8 +145,8 @@ static enum ctl_exit set_quota(const struct quota_work *work, const struct kind 
 	return CTL_REFUSED;
 }
 
-static enum ctl_exit take_quotas(struct quota_work *work, const struct kind *kind,
-				 const struct owners *owners, const GArray *quotas)
+static enum ctl_exit set_quotas(struct quota_work *work, const struct kind *kind,
+				const struct owners *owners, const GArray *quotas)
 {
 	g_autofree char *place = g_shell_quote(work->place);
 	enum ctl_exit worst = CTL_OK;
@@ -180,12 +180,12 @@ static enum ctl_exit bring(struct quota_work *work, const struct kind *kind)
 			     "are asked for: mount it with quotas, see quotaon(8)",
 			     work->place, kind->name);
 	add_known(ids, kind->groups);
-	g_autoptr(GArray) list = there(ids, owners);
+	g_autoptr(GArray) list = ids_there(ids, owners);
 	if (!inquire_quotas(&work->how, work->path, kind->groups, list, quotas, &error)) {
 		ctl_complain("%s", error->message);
 		return CTL_REFUSED;
 	}
-	return take_quotas(work, kind, owners, quotas);
+	return set_quotas(work, kind, owners, quotas);
 }
 
 /* ---- the beginning ----------------------------------------------------------------------------

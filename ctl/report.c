@@ -121,7 +121,7 @@ static void print_json_line(struct tally *tally, const struct loss_line *line)
 }
 
 /* An array: the sums, then the lines, one by one. */
-static void print_json_report(FILE *file, struct tally *tally)
+static void print_tally_json(FILE *file, struct tally *tally)
 {
 	g_autoptr(JsonBuilder) builder = json_builder_new();
 
@@ -205,7 +205,7 @@ static enum ctl_exit list_losses(const struct ctl *ctl)
 	}
 	each_line(file, &tally, add_up);
 	if (ctl->json)
-		print_json_report(file, &tally);
+		print_tally_json(file, &tally);
 	else
 		print_text(ctl, file, &tally);
 	fclose(file);

@@ -68,7 +68,7 @@ static void add_problems(JsonBuilder *builder, const char *name, const GPtrArray
 	json_builder_end_array(builder);
 }
 
-static void print_json_rollback(bool plan, const struct rollback_result *result)
+static void print_result_json(bool plan, const struct rollback_result *result)
 {
 	const struct plan *p = &result->plan;
 	const struct carry_result *d = &result->done;
@@ -126,7 +126,7 @@ static void print_deeds(const struct problem *problem)
 	printf(": %s\n", problem->text);
 }
 
-static void print_text_rollback(const char *volume, bool plan, const struct rollback_result *result)
+static void print_result_text(const char *volume, bool plan, const struct rollback_result *result)
 {
 	const struct plan *p = &result->plan;
 	const struct carry_result *d = &result->done;
@@ -230,9 +230,9 @@ static enum ctl_exit run_once(const struct ctl *ctl, const struct volume_config 
 		if (!opt_plan && !stop)
 			note_status(config, opt_follow, &result);
 		if (print && ctl->json)
-			print_json_rollback(opt_plan, &result);
+			print_result_json(opt_plan, &result);
 		else if (print || result.conflicts->len || result.losses->len)
-			print_text_rollback(ctl->volume, opt_plan, &result);
+			print_result_text(ctl->volume, opt_plan, &result);
 		fflush(stdout);
 		if (stop && !opt_follow)
 			ctl_complain("%s: stopped; the next " PROGRAM

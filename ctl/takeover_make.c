@@ -106,7 +106,7 @@ struct answer {
 	int status;
 };
 
-static void take_answer_state(void *arg, int status)
+static void take_state_answer(void *arg, int status)
 {
 	struct answer *answer = arg;
 
@@ -119,7 +119,7 @@ static int fetch_name(struct making *making, int dir_fd, const char *name)
 	const struct timespec end = migrate_in_ms(NAME_SECONDS * 1000);
 	struct answer answer = {.done = false};
 	uint64_t request =
-		migrate_fetch_name(making->volume, dir_fd, name, 0, take_answer_state, &answer);
+		migrate_fetch_name(making->volume, dir_fd, name, 0, take_state_answer, &answer);
 
 	if (!request)
 		return -errno;
@@ -132,7 +132,7 @@ static int fetch_name(struct making *making, int dir_fd, const char *name)
 }
 
 /* A descriptor, or -errno. */
-static int enter_takeover_make(struct making *making, int dir_fd, const char *name)
+static int enter_directory(struct making *making, int dir_fd, const char *name)
 {
 	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NOATIME | O_CLOEXEC;
 	struct stat here, there;
@@ -165,7 +165,7 @@ static int open_directory_state(struct making *making, const char *path)
 			continue;
 		fd = !strcmp(names[i], "..") || (!i && !strcmp(names[i], MIGRATE_PRIVATE_DIR))
 			     ? -ENOENT
-			     : enter_takeover_make(making, dir_fd, names[i]);
+			     : enter_directory(making, dir_fd, names[i]);
 		close(dir_fd);
 	}
 	return fd;
@@ -218,7 +218,7 @@ static void add_handle(struct making *making, const struct mounts_handle *handle
 		making->made->many = TRUE;
 }
 
-static gboolean load_takeover_make(struct making *making, GError **error)
+static gboolean load_aliases(struct making *making, GError **error)
 {
 	struct migrate_alias *list;
 	size_t n;
@@ -260,7 +260,7 @@ static gboolean make_all(struct making *making, GError **error)
 	g_autoptr(GPtrArray) paths = find_paths(making, error);
 
 	if (!paths || !mounts_ask_handles(&making->server, paths, handles, error) ||
-	    !load_takeover_make(making, error))
+	    !load_aliases(making, error))
 		return FALSE;
 	for (guint i = 0; i < handles->len; i++)
 		add_handle(making, handles->pdata[i]);

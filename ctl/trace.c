@@ -68,7 +68,7 @@ static double seconds_since(struct tracing *tracing, const char *name, gint64 no
 }
 
 /* The retriever's own work has no id. */
-static void print_text_trace(const struct step *step, const char *name, double since)
+static void print_step_text(const struct step *step, const char *name, double since)
 {
 	g_autoptr(GDateTime) seconds = g_date_time_new_from_unix_local(step->time / G_USEC_PER_SEC);
 	g_autofree char *time = g_date_time_format(seconds, "%F %T");
@@ -86,7 +86,7 @@ static void print_text_trace(const struct step *step, const char *name, double s
 	putchar('\n');
 }
 
-static void print_json_trace(const struct step *step, double since)
+static void print_step_json(const struct step *step, double since)
 {
 	g_autoptr(JsonBuilder) builder = json_builder_new();
 	const struct {
@@ -129,9 +129,9 @@ static void print_step(struct tracing *tracing, const char *line)
 		double since = seconds_since(tracing, name, step.time);
 
 		if (tracing->ctl->json)
-			print_json_trace(&step, since);
+			print_step_json(&step, since);
 		else
-			print_text_trace(&step, name, since);
+			print_step_text(&step, name, since);
 	}
 	g_strfreev(step.words);
 }

@@ -124,7 +124,7 @@ double ctl_confidence(uint64_t n)
 	return 100 * -expm1((double)n * log1p(-CTL_FRACTION));
 }
 
-static void say_sample(GKeyFile *reply)
+static void print_sample(GKeyFile *reply)
 {
 	double percent = (double)number(reply, "sample") / SCALE;
 	uint64_t n = number(reply, "files-read");
@@ -139,7 +139,7 @@ static void say_sample(GKeyFile *reply)
 	       CTL_FRACTION * 100, ctl_confidence(n));
 }
 
-static void say_statuses(GKeyFile *reply)
+static void print_statuses(GKeyFile *reply)
 {
 	for (unsigned i = 0; i < PROOF_STATUS_COUNT; i++) {
 		uint64_t n = number(reply, proof_status_name(i));
@@ -149,7 +149,7 @@ static void say_statuses(GKeyFile *reply)
 	}
 }
 
-static void say_verify(const struct ctl *ctl, GKeyFile *reply, const char *state)
+static void print_verify_result(const struct ctl *ctl, GKeyFile *reply, const char *state)
 {
 	g_autofree char *bytes = ctl_bytes(number(reply, "bytes"));
 	g_autofree char *told_by = ctl_text(reply, GROUP, "told-by");
@@ -159,8 +159,8 @@ static void say_verify(const struct ctl *ctl, GKeyFile *reply, const char *state
 	       " objects, %s compared, %" G_GUINT64_FORMAT " differences\n",
 	       ctl->volume, number(reply, "number"), state, number(reply, "objects"), bytes,
 	       number(reply, "findings"));
-	say_statuses(reply);
-	say_sample(reply);
+	print_statuses(reply);
+	print_sample(reply);
 	printf("  clients' changes    told by %s\n",
 	       !strcmp(told_by, "journal") ? "the journal"
 					   : "times, as there is no journal: see migratectl(8)");
@@ -207,7 +207,7 @@ static enum ctl_exit show(const struct ctl *ctl, struct ctl_link *link, GKeyFile
 	if (ctl->json)
 		puts("]}");
 	else
-		say_verify(ctl, reply, state);
+		print_verify_result(ctl, reply, state);
 	return conclude_verify(ctl, reply, state);
 }
 

@@ -93,7 +93,7 @@ static enum fsal_dir_result list_entry(const char *name, struct fsal_obj_handle 
  * FSAL VFS reads names and then looks each of them up: one that is removed in between ends its
  * listing with an error as if the directory were not there.  It goes on behind what was listed.
  */
-static fsal_status_t list_all_namespace(struct listing *listing, fsal_cookie_t *whence,
+static fsal_status_t list_entries_below(struct listing *listing, fsal_cookie_t *whence,
 					attrmask_t mask, bool *eof)
 {
 	struct fsal_obj_handle *sub = listing->dir->sub;
@@ -117,7 +117,7 @@ static fsal_status_t list_all_namespace(struct listing *listing, fsal_cookie_t *
 	}
 }
 
-static fsal_status_t list_namespace(struct fsal_obj_handle *handle, fsal_cookie_t *whence,
+static fsal_status_t read_directory(struct fsal_obj_handle *handle, fsal_cookie_t *whence,
 				    void *arg, fsal_readdir_cb callback, attrmask_t mask, bool *eof)
 {
 	struct mg_object *dir = mg_object(handle);
@@ -128,7 +128,7 @@ static fsal_status_t list_namespace(struct fsal_obj_handle *handle, fsal_cookie_
 		return status;
 	listing.finished = atomic_load(&dir->volume->finished);
 	listing.export = mg_enter();
-	status = list_all_namespace(&listing, whence, mask, eof);
+	status = list_entries_below(&listing, whence, mask, eof);
 	mg_leave(listing.export);
 	if (listing.stopped) {
 		*eof = false;
@@ -168,7 +168,7 @@ static fsal_status_t make_object(struct mg_object *dir, const struct mg_make *ma
 void mg_namespace_ops_init(struct fsal_obj_ops *ops)
 {
 	ops->lookup = lookup;
-	ops->readdir = list_namespace;
+	ops->readdir = read_directory;
 	ops->compute_readdir_cookie = compute_readdir_cookie;
 	ops->dirent_cmp = dirent_cmp;
 	mg_names.make = make_object;

@@ -26,7 +26,7 @@ struct naming {
 };
 
 /* Whether the name is still the object's: 1, 0 or -errno. */
-static int has_name_rename(struct mg_object *object, struct mg_object *dir, const char *name)
+static int object_has_name(struct mg_object *object, struct mg_object *dir, const char *name)
 {
 	int dir_fd = mg_object_open(dir), result;
 	struct stat st;
@@ -54,7 +54,7 @@ static fsal_status_t check_name(struct mg_object *object, struct mg_object *dir,
 
 	if (atomic_load(&dir->volume->finished))
 		return mg_ok();
-	result = has_name_rename(object, dir, name);
+	result = object_has_name(object, dir, name);
 	if (result != 0)
 		return result < 0 ? mg_look_status(result) : mg_ok();
 	export = mg_enter();
@@ -64,7 +64,7 @@ static fsal_status_t check_name(struct mg_object *object, struct mg_object *dir,
 	return mg_delay();
 }
 
-static fsal_status_t make_link_rename(void *arg)
+static fsal_status_t make_hard_link(void *arg)
 {
 	struct naming *link = arg;
 	struct mg_export *export = mg_enter();
@@ -81,7 +81,7 @@ static fsal_status_t link_object(struct mg_object *object, struct mg_object *dir
 	struct naming link = {object, dir, name, parents};
 	struct mg_change change = {.kind = MIGRATE_PLACE,
 				   .dir = dir,
-				   .make = make_link_rename,
+				   .make = make_hard_link,
 				   .arg = &link,
 				   .once = true};
 	fsal_status_t status = mg_may_name(dir, name);

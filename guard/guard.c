@@ -41,7 +41,7 @@ struct guard {
 	pid_t self;
 };
 
-static gint64 clock_ms_guard(void)
+static gint64 monotonic_ms(void)
 {
 	return g_get_monotonic_time() / 1000;
 }
@@ -178,7 +178,7 @@ static void status_done(void *arg, int status, const char *text)
 
 static void do_regularly(struct guard *guard)
 {
-	const gint64 now = clock_ms_guard();
+	const gint64 now = monotonic_ms();
 
 	if (!guard->status_asked && now >= guard->next_status) {
 		guard->next_status = now + STATUS_MS;
@@ -238,8 +238,8 @@ gboolean guard_turn(struct guard *guard, GError **error)
 	if (!guard->stop)
 		return TRUE;
 	if (!guard->stopped)
-		guard->stopped = clock_ms_guard();
-	return waits_waiting(guard->waits) && clock_ms_guard() < guard->stopped + STOP_MS;
+		guard->stopped = monotonic_ms();
+	return waits_waiting(guard->waits) && monotonic_ms() < guard->stopped + STOP_MS;
 }
 
 void guard_stop(struct guard *guard)

@@ -12,7 +12,7 @@
 
 #define FIRST 3 /* of the descriptors that are handed over */
 
-static guint64 number_of_keep(const char *variable)
+static guint64 get_env_number(const char *variable)
 {
 	const char *text = getenv(variable);
 
@@ -23,11 +23,11 @@ int keep_find(const char *name)
 {
 	const char *list = getenv("LISTEN_FDNAMES");
 
-	if (!list || number_of_keep("LISTEN_PID") != (guint64)getpid())
+	if (!list || get_env_number("LISTEN_PID") != (guint64)getpid())
 		return -1;
 
 	g_auto(GStrv) names = g_strsplit(list, ":", -1);
-	const guint64 count = MIN(number_of_keep("LISTEN_FDS"), g_strv_length(names));
+	const guint64 count = MIN(get_env_number("LISTEN_FDS"), g_strv_length(names));
 
 	for (guint64 i = 0; i < count; i++) {
 		int fd = FIRST + (int)i;

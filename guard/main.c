@@ -22,7 +22,7 @@ static void on_signal(int number)
 	errno = saved;
 }
 
-static void say_guard(const char *message)
+static void print_message(const char *message)
 {
 	g_autofree char *line = text_line(message);
 
@@ -31,7 +31,7 @@ static void say_guard(const char *message)
 
 static void log_line(const gchar *domain, GLogLevelFlags level, const gchar *message, gpointer user)
 {
-	say_guard(message);
+	print_message(message);
 }
 
 static int serve(const struct volume_config *config, bool refuse)
@@ -41,20 +41,21 @@ static int serve(const struct volume_config *config, bool refuse)
 	if (config->guard == GUARD_NO) {
 		guard_remove(config);
 		keep_tell("READY=1", NULL, -1);
-		say_guard("guard = no: whoever reads unfinished files on this machine gets zeros");
+		print_message(
+			"guard = no: whoever reads unfinished files on this machine gets zeros");
 		return 0;
 	}
 	signal(SIGTERM, on_signal);
 	signal(SIGINT, on_signal);
 	guard = guard_new(config, refuse, &error);
 	if (!guard) {
-		say_guard(error->message);
+		print_message(error->message);
 		return g_error_matches(error, G_FILE_ERROR, G_FILE_ERROR_INVAL) ? 2 : 1;
 	}
 	while (guard_turn(guard, &error))
 		;
 	if (error)
-		say_guard(error->message);
+		print_message(error->message);
 	guard_free(guard);
 	return error != NULL;
 }
@@ -104,7 +105,7 @@ int main(int argc, char **argv)
 	if (config)
 		status = serve(config, refuse);
 	else
-		say_guard(error->message);
+		print_message(error->message);
 	config_free(config);
 	return status;
 }

@@ -65,7 +65,7 @@ static int begin_group(const char *root, uint64_t mask, int *fd)
 }
 
 /* What it would say again, however often it is asked. */
-static bool is_refusal_mark(int failed)
+static bool is_mark_refused(int failed)
 {
 	return failed == EPERM || failed == ENOSYS || failed == EINVAL || failed == EOPNOTSUPP ||
 	       failed == ENODEV || failed == EXDEV;
@@ -96,7 +96,7 @@ gboolean marks_begin(struct marks *marks, const char *root, bool access, GError 
 		if (failed &&
 		    (group != MARKS_ACCESS || (failed != EINVAL && failed != EOPNOTSUPP))) {
 			g_set_error(error, G_FILE_ERROR,
-				    is_refusal_mark(failed) ? (gint)G_FILE_ERROR_INVAL
+				    is_mark_refused(failed) ? (gint)G_FILE_ERROR_INVAL
 							    : (gint)g_file_error_from_errno(failed),
 				    "%s: it cannot be guarded: fanotify: %s%s", root,
 				    g_strerror(failed), advice_for(failed));

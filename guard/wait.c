@@ -92,7 +92,7 @@ static int error_of(int status)
 
 static void go_on(struct wait *wait);
 
-static void request_done_wait(void *arg, int status)
+static void wait_request_done(void *arg, int status)
 {
 	struct wait *wait = arg;
 
@@ -118,7 +118,7 @@ static void request_done_wait(void *arg, int status)
 }
 
 /* The request for what is next. */
-static uint64_t ask_wait(struct wait *wait, const struct migrate_stub *stub)
+static uint64_t ask_retriever(struct wait *wait, const struct migrate_stub *stub)
 {
 	struct migrate_volume *volume = wait->waits->volume;
 	const int fd = wait->event.fd;
@@ -127,12 +127,12 @@ static uint64_t ask_wait(struct wait *wait, const struct migrate_stub *stub)
 
 	wait->next = 0;
 	if (wait->directory)
-		return migrate_fill_directory(volume, fd, flags, request_done_wait, wait);
+		return migrate_fill_directory(volume, fd, flags, wait_request_done, wait);
 	if (!migrate_stub_next_missing(stub, wait->at, &start, &end))
-		return migrate_sync(volume, fd, request_done_wait, wait);
+		return migrate_sync(volume, fd, wait_request_done, wait);
 	start = MAX(start, wait->at);
 	wait->next = MIN(end, start + PIECE);
-	return migrate_fetch_range(volume, fd, start, wait->next - start, flags, request_done_wait,
+	return migrate_fetch_range(volume, fd, start, wait->next - start, flags, wait_request_done,
 				   wait);
 }
 
@@ -151,7 +151,7 @@ static void go_on(struct wait *wait)
 	} else {
 		wait->directory = stub.state == MIGRATE_UNFILLED;
 		wait->demand = wait->waits->demands < DEMANDS;
-		wait->request = ask_wait(wait, &stub);
+		wait->request = ask_retriever(wait, &stub);
 		if (wait->request)
 			wait->waits->demands += wait->demand;
 		else
@@ -268,7 +268,7 @@ static void fill_ahead(struct waits *waits, int dir_fd, const char *name)
 		wait = add(waits, &event, 0);
 		wait->answered = wait->directory = wait->ahead = true;
 		waits->ahead++;
-		wait->request = ask_wait(wait, &stub);
+		wait->request = ask_retriever(wait, &stub);
 		if (!wait->request)
 			drop(wait);
 	} else {
@@ -296,7 +296,7 @@ void waits_look_ahead(struct waits *waits, int dir_fd)
 		closedir(dir);
 }
 
-static void look_at_wait(struct wait *wait, gint64 now)
+static void check_wait(struct wait *wait, gint64 now)
 {
 	if (wait->answered && !wait->goes_on)
 		return;
@@ -318,7 +318,7 @@ void waits_turn(struct waits *waits)
 
 	for (GList *at = waits->all; at; at = next) {
 		next = at->next;
-		look_at_wait(at->data, now);
+		check_wait(at->data, now);
 	}
 }
 

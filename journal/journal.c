@@ -205,7 +205,7 @@ void journal_ask(struct journal *journal, int signal)
 
 /* ---- committing ------------------------------------------------------------------------------ */
 
-static void say_journal(struct journal *journal)
+static void publish_live(struct journal *journal)
 {
 	int ret;
 
@@ -245,7 +245,7 @@ static bool no_room(struct journal *journal, GError *why, GError **error)
 			  why->message);
 	g_error_free(why);
 	journal->live.full = 1;
-	say_journal(journal);
+	publish_live(journal);
 	return true;
 }
 
@@ -319,7 +319,7 @@ static bool commit(struct journal *journal, bool now, GError **error)
 	journal->live.settled = watched.settled;
 	journal->committed = journal_boottime();
 	journal->idle = true;
-	say_journal(journal);
+	publish_live(journal);
 	return true;
 }
 
@@ -337,7 +337,7 @@ static void start_scan(struct journal *journal)
 	journal->scan_began = journal_boottime();
 	journal->later = INT64_MAX;
 	journal->scan = scan_new(journal->volume, journal->store, gap_from(state), state->since);
-	say_journal(journal);
+	publish_live(journal);
 }
 
 static void say_scanned(struct journal *journal, bool was_gap)
@@ -373,7 +373,7 @@ static bool end_scan(struct journal *journal, GError **error)
 		say_scanned(journal, was_gap);
 		journal->look_again = journal_boottime() + UNREAD_AFTER;
 		stop_scan(journal);
-		say_journal(journal);
+		publish_live(journal);
 	}
 	journal->ending = false;
 	return good;
@@ -393,7 +393,7 @@ static bool scan(struct journal *journal, GError **error)
 		g_warning("%s; the gap stays, and is looked at again", why->message);
 		g_error_free(why);
 		give_up_scan(journal);
-		say_journal(journal);
+		publish_live(journal);
 		journal->again = journal_boottime() + AGAIN_AFTER;
 		return true;
 	}
@@ -403,7 +403,7 @@ static bool scan(struct journal *journal, GError **error)
 
 /* A clock that is set back brings ctimes from before the gap.  (One that is steered, only, is not
  * let run away from the offset that is known.) */
-static void look_at_clock(struct journal *journal, int64_t now)
+static void check_clock(struct journal *journal, int64_t now)
 {
 	const int64_t offset = journal_realtime() - now, back = journal->offset - offset;
 
@@ -447,7 +447,7 @@ bool journal_work(struct journal *journal, int timeout_ms, GError **error)
 	poll(fds, G_N_ELEMENTS(fds), journal->scan ? 0 : timeout_ms);
 	eventfd_read(journal->wake, &count);
 	now = journal_boottime();
-	look_at_clock(journal, now);
+	check_clock(journal, now);
 	if (journal->scan_asked) {
 		journal->scan_asked = false;
 		journal->scan_wanted = now;

@@ -16,7 +16,7 @@
 static struct journal *volatile journal;
 static atomic_bool ended;
 
-static void on_signal_journal(int number)
+static void forward_signal(int number)
 {
 	const int saved = errno;
 
@@ -31,7 +31,7 @@ static void catch_signals(void)
 {
 	const int numbers[] = {SIGTERM, SIGINT, JOURNAL_ASK_COMMIT, JOURNAL_ASK_SCAN,
 			       JOURNAL_ASK_BEGIN};
-	struct sigaction action = {.sa_handler = on_signal_journal, .sa_flags = SA_RESTART};
+	struct sigaction action = {.sa_handler = forward_signal, .sa_flags = SA_RESTART};
 
 	for (size_t i = 0; i < G_N_ELEMENTS(numbers); i++)
 		sigaction(numbers[i], &action, NULL);

@@ -209,8 +209,8 @@ static unsigned changes_of(const struct scan *scan, const struct stat *st)
 	return S_ISREG(st->st_mode) && migrate_ns(st->st_mtim) >= scan->written ? JOURNAL_DATA : 0;
 }
 
-static void note_scan(struct scan *scan, const struct migrate_binding *object, unsigned flags,
-		      const struct stat *st, const char *name)
+static void note_object(struct scan *scan, const struct migrate_binding *object, unsigned flags,
+			const struct stat *st, const char *name)
 {
 	const struct journal_place place = {scan->dir_handle, name};
 	struct journal_row row;
@@ -268,7 +268,7 @@ static bool is_gone(int number)
 }
 
 /* The entry is looked at.  Its removal meanwhile is an event. */
-static bool look_scan(struct scan *scan, const char *name, GError **error)
+static bool look_at_name(struct scan *scan, const char *name, GError **error)
 {
 	struct migrate_binding object;
 	struct stat st;
@@ -296,7 +296,7 @@ static bool look_scan(struct scan *scan, const char *name, GError **error)
 		push(scan, &object, scan->whole);
 	}
 	if (flags)
-		note_scan(scan, &object, flags, &st, name);
+		note_object(scan, &object, flags, &st, name);
 	return true;
 }
 
@@ -349,7 +349,7 @@ static bool next_entry(struct scan *scan, GError **error)
 	}
 	if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
 		return true;
-	return look_scan(scan, entry->d_name, error);
+	return look_at_name(scan, entry->d_name, error);
 }
 
 enum scan_result scan_step(struct scan *scan, int64_t microseconds, GError **error)

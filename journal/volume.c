@@ -101,8 +101,8 @@ void volume_forget(struct volume *volume)
 }
 
 /* .migrate/ of the root, and not a client's directory of that name. */
-static bool is_private_volume(const struct volume *volume, int fd,
-			      const struct migrate_binding *handle)
+static bool is_private_directory(const struct volume *volume, int fd,
+				 const struct migrate_binding *handle)
 {
 	struct migrate_binding named;
 
@@ -130,8 +130,8 @@ static bool is_links(const struct volume *volume, const struct migrate_binding *
 }
 
 /* What a directory is by itself, or false. */
-static bool is_known_in_volume(struct volume *volume, int fd, const struct migrate_binding *dir,
-			       enum volume_part *part)
+static bool find_known_directory(struct volume *volume, int fd, const struct migrate_binding *dir,
+				 enum volume_part *part)
 {
 	gpointer known;
 
@@ -139,7 +139,7 @@ static bool is_known_in_volume(struct volume *volume, int fd, const struct migra
 		*part = VOLUME_WITHIN;
 	else if (g_hash_table_lookup_extended(volume->known, dir, NULL, &known))
 		*part = GPOINTER_TO_INT(known);
-	else if (is_private_volume(volume, fd, dir))
+	else if (is_private_directory(volume, fd, dir))
 		*part = VOLUME_PRIVATE;
 	else if (is_links(volume, dir))
 		*part = VOLUME_LINKS;
@@ -185,7 +185,7 @@ enum volume_part volume_part(struct volume *volume, const struct migrate_binding
 	fd = migrate_binding_open(volume->fd, dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return VOLUME_WITHIN;
-	while (!is_known_in_volume(volume, fd, &at, &part)) {
+	while (!find_known_directory(volume, fd, &at, &part)) {
 		g_array_append_val(passed, at);
 		if (!go_up(volume, &fd, &at, &part))
 			break;

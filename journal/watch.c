@@ -76,7 +76,7 @@ static bool changes_names(uint64_t mask)
 /* ---- the thread ------------------------------------------------------------------------------ */
 
 /* Lock held. */
-static void lose_watch(struct watch *watch)
+static void note_lost_events(struct watch *watch)
 {
 	struct half *half = &watch->halves[watch->filling];
 
@@ -96,7 +96,7 @@ static bool came_again(struct watch *watch, struct half *half, char *event)
 }
 
 /* Lock held.  Waits for room.  bytes: as the kernel puts them, aligned to 4. */
-static void keep_watch(struct watch *watch, const char *bytes, size_t event_len, bool names)
+static void keep_event(struct watch *watch, const char *bytes, size_t event_len, bool names)
 {
 	struct half *half = &watch->halves[watch->filling];
 	const size_t len = WATCH_ALIGNED(event_len);
@@ -127,9 +127,9 @@ static void keep_all(struct watch *watch, size_t len)
 		if (event.event_len < sizeof(event) || event.event_len > len - at)
 			break;
 		if (event.mask & FAN_Q_OVERFLOW)
-			lose_watch(watch);
+			note_lost_events(watch);
 		else if (event.pid != watch->self && !retriever_process_is(watch->own, event.pid))
-			keep_watch(watch, watch->buffer + at, event.event_len,
+			keep_event(watch, watch->buffer + at, event.event_len,
 				   changes_names(event.mask));
 	}
 	g_mutex_unlock(&watch->lock);

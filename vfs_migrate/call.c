@@ -207,7 +207,7 @@ static void on_readable(struct tevent_context *ev, struct tevent_fd *fde, uint16
 }
 
 /* NULL: errno. */
-static struct request *request_new_call(struct migrate_volume *client, const struct vm_ask *ask)
+static struct request *new_request(struct migrate_volume *client, const struct vm_ask *ask)
 {
 	struct request *request = calloc(1, sizeof(*request));
 	int fd = ask->what == VM_END ? -1 : vm_dup(ask->fd);
@@ -256,7 +256,7 @@ static struct vm_call *call_new(TALLOC_CTX *mem_ctx, struct vfs_handle_struct *h
 		errno = ENOMEM;
 		return call_failed(volume->client, ask);
 	}
-	call->request = request_new_call(volume->client, ask);
+	call->request = new_request(volume->client, ask);
 	if (!call->request) {
 		TALLOC_FREE(call);
 		return call_failed(volume->client, ask);

@@ -295,7 +295,7 @@ struct rename {
 	struct migrate_replaced replaced;
 };
 
-static bool is_same_namespace(const struct stat *a, const struct stat *b)
+static bool is_same_inode(const struct stat *a, const struct stat *b)
 {
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
@@ -308,7 +308,7 @@ static int make_rename(void *arg)
 
 	if (fstatat(move->from.dir_fd, move->from.name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return -1;
-	if (!is_same_namespace(&st, &move->st))
+	if (!is_same_inode(&st, &move->st))
 		return vm_fail(-EAGAIN);
 	return move->args->below(move->args);
 }
@@ -340,7 +340,7 @@ static bool moves_into_itself(const struct rename *move)
 	struct stat dir;
 
 	return fstatat(move->to.dir_fd, "", &dir, AT_EMPTY_PATH) == 0 &&
-	       is_same_namespace(&dir, &move->st);
+	       is_same_inode(&dir, &move->st);
 }
 
 /* A directory that is normal and is moved as it is must not become unfinished meanwhile. */

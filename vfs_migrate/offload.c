@@ -350,8 +350,8 @@ static struct files_struct *find_source(struct files_struct *to, const DATA_BLOB
 }
 
 /* Whether the copy is to be made here, 1, or below, 0; or -errno. */
-static int is_ours_offload(struct vfs_handle_struct *handle, struct files_struct *from,
-			   struct files_struct *to, bool own)
+static int must_copy_here(struct vfs_handle_struct *handle, struct files_struct *from,
+			  struct files_struct *to, bool own)
 {
 	struct migrate_stub stub;
 	int result;
@@ -379,7 +379,7 @@ static void start_copy(struct tevent_req *req, DATA_BLOB *token)
 		tevent_req_nterror(req, NT_STATUS_OBJECT_NAME_NOT_FOUND);
 		return;
 	}
-	result = is_ours_offload(copy->handle, copy->from, copy->to, own);
+	result = must_copy_here(copy->handle, copy->from, copy->to, own);
 	if (result < 0) {
 		tevent_req_nterror(req, vm_status(result));
 	} else if (result > 0) {

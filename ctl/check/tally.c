@@ -160,7 +160,7 @@ static void add_file(struct tally *tally, const struct source_attr *attr, double
 	}
 }
 
-static void add_name_tally(struct tally *tally, const char *path)
+static void tally_name(struct tally *tally, const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	const char *name = slash ? slash + 1 : path;
@@ -194,7 +194,7 @@ void tally_add(struct tally *tally, const char *path, const struct source_attr *
 		tally->newest = attr->ctime;
 		tally->newest_seen = g_get_real_time() * 1000;
 	}
-	add_name_tally(tally, path);
+	tally_name(tally, path);
 }
 
 void tally_listed(struct tally *tally, const char *path, uint64_t entries, uint64_t bytes,

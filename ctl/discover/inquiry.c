@@ -30,14 +30,14 @@ struct asking {
 	bool refused;
 };
 
-static char *put_inquiry(struct asking *asking, const char *const *question, ask_fn each,
-			 gboolean *lasting)
+static char *send_inquiry(struct asking *asking, const char *const *question, ask_fn each,
+			  gboolean *lasting)
 {
 	return ask(asking->how->program, question, asking->how->wait, each, asking, lasting);
 }
 
 /* A number of an answer; FALSE: it is none. */
-static gboolean number_inquiry(const char *text, guint64 max, guint64 *value)
+static gboolean parse_inquiry_number(const char *text, guint64 max, guint64 *value)
 {
 	return text && g_ascii_string_to_unsigned(text, 10, 0, max, value, NULL);
 }
@@ -50,9 +50,9 @@ static gboolean take_service(void *arg, char **fields)
 	guint64 program, version, port;
 
 	if (strcmp(fields[0], "service") || g_strv_length(fields) != 5 ||
-	    !number_inquiry(fields[1], G_MAXUINT32, &program) ||
-	    !number_inquiry(fields[2], G_MAXUINT32, &version) ||
-	    !number_inquiry(fields[4], G_MAXUINT16, &port) ||
+	    !parse_inquiry_number(fields[1], G_MAXUINT32, &program) ||
+	    !parse_inquiry_number(fields[2], G_MAXUINT32, &version) ||
+	    !parse_inquiry_number(fields[4], G_MAXUINT16, &port) ||
 	    asking->found->services->len >= EXPORTS_MAX)
 		return FALSE;
 	const struct inventory_service service = {.program = (uint32_t)program,
@@ -98,7 +98,7 @@ char *inquiry_flavour(const char *text)
 		{0, "none"}, {1, "sys"}, {390003, "krb5"}, {390004, "krb5i"}, {390005, "krb5p"}};
 	guint64 value;
 
-	if (!number_inquiry(text, G_MAXUINT32, &value))
+	if (!parse_inquiry_number(text, G_MAXUINT32, &value))
 		return NULL;
 	for (unsigned i = 0; i < G_N_ELEMENTS(flavours); i++)
 		if (flavours[i].number == value)
@@ -125,7 +125,7 @@ static gboolean take_space(void *arg, char **fields)
 	guint64 value[5];
 
 	if (!strcmp(fields[0], "at")) {
-		if (!number_inquiry(fields[1], asking->count - 1, &value[0]))
+		if (!parse_inquiry_number(fields[1], asking->count - 1, &value[0]))
 			return FALSE;
 		asking->export = asking->found->exports->pdata[asking->first + value[0]];
 		return TRUE;
@@ -142,7 +142,7 @@ static gboolean take_space(void *arg, char **fields)
 	if (strcmp(fields[0], "space") || n != 6)
 		return FALSE;
 	for (unsigned i = 0; i < 5; i++)
-		if (!number_inquiry(fields[i + 1], G_MAXUINT64, &value[i]))
+		if (!parse_inquiry_number(fields[i + 1], G_MAXUINT64, &value[i]))
 			return FALSE;
 	asking->export->has_space = true;
 	asking->export->space =
@@ -184,7 +184,7 @@ static unsigned ask_some(struct asking *asking, unsigned first, const char *moun
 	asking->first = first;
 	asking->count = n;
 	asking->export = NULL;
-	*why = n ? put_inquiry(asking, question, take_space, NULL)
+	*why = n ? send_inquiry(asking, question, take_space, NULL)
 		 : g_strdup("the path is too long");
 	return n;
 }
@@ -232,7 +232,7 @@ static void inquire_exports(struct asking *asking)
 				       "so it lists none; name them with --exports FILE");
 		return;
 	}
-	g_autofree char *why = put_inquiry(asking, question, take_export, NULL);
+	g_autofree char *why = send_inquiry(asking, question, take_export, NULL);
 	if (why)
 		note_missing(asking, "exports", why);
 	if (found->exports->len)
@@ -244,14 +244,14 @@ static bool inquire_nfs(struct asking *asking)
 {
 	const char *services[] = {"services", asking->address, NULL};
 	struct inventory *found = asking->found;
-	g_autofree char *no_services = put_inquiry(asking, services, take_service, NULL);
+	g_autofree char *no_services = send_inquiry(asking, services, take_service, NULL);
 	unsigned nfs = port_of(found, NFS, 3);
 
 	nfs = nfs ? nfs : port_of(found, NFS, 4);
 	g_autofree char *port = g_strdup_printf("%u", nfs ? nfs : NFS_PORT);
 	const char *versions[] = {"versions", asking->address, port, NULL};
 	gboolean absent;
-	g_autofree char *no_nfs = put_inquiry(asking, versions, take_version, &absent);
+	g_autofree char *no_nfs = send_inquiry(asking, versions, take_version, &absent);
 
 	if (no_nfs)
 		inventory_note(found, "NFS: %s", no_nfs);
@@ -313,7 +313,7 @@ static void inquire_dialects(struct asking *asking)
 		const char *question[] = {"shares", asking->address, dialects[i].samba, "", "", "",
 					  NULL};
 		asking->spoken = false;
-		g_autofree char *why = put_inquiry(asking, question, take_dialect, &lasting);
+		g_autofree char *why = send_inquiry(asking, question, take_dialect, &lasting);
 
 		if (asking->spoken || !why)
 			g_ptr_array_add(asking->found->smb, g_strdup(dialects[i].name));
@@ -330,7 +330,7 @@ static bool inquire_smb(struct asking *asking)
 				  name,	    domain,	     *user ? asking->how->password : "",
 				  NULL};
 	gboolean absent;
-	g_autofree char *why = put_inquiry(asking, question, take_share, &absent);
+	g_autofree char *why = send_inquiry(asking, question, take_share, &absent);
 
 	if (why)
 		inventory_note(asking->found, "SMB: %s", why);
@@ -402,7 +402,7 @@ static gboolean take_quota(void *arg, char **fields)
 	guint64 value[4];
 
 	if (!strcmp(fields[0], "at")) {
-		if (!number_inquiry(fields[1], asking->count - 1, &value[0]))
+		if (!parse_inquiry_number(fields[1], asking->count - 1, &value[0]))
 			return FALSE;
 		asking->at = asking->first + (guint)value[0];
 		return TRUE;
@@ -415,7 +415,7 @@ static gboolean take_quota(void *arg, char **fields)
 	if (strcmp(fields[0], "quota") || n != 5)
 		return FALSE;
 	for (unsigned i = 0; i < 4; i++)
-		if (!number_inquiry(fields[i + 1], G_MAXUINT64, &value[i]))
+		if (!parse_inquiry_number(fields[i + 1], G_MAXUINT64, &value[i]))
 			return FALSE;
 	const struct inquiry_quota quota = {g_array_index(asking->ids, uint32_t, asking->at),
 					    value[0], value[1], value[2], value[3]};
@@ -455,7 +455,7 @@ unsigned inquiry_port(const struct inquiry *how, const char *address, uint32_t p
 	unsigned port;
 
 	inventory_init(&found);
-	*why = put_inquiry(&asking, services, take_service, NULL);
+	*why = send_inquiry(&asking, services, take_service, NULL);
 	port = port_of(&found, program, version);
 	inventory_clear(&found);
 	return port;

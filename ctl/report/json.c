@@ -6,7 +6,7 @@
 
 #include "retriever/progress/history.h"
 
-static void add_head_json(JsonBuilder *builder, const struct final *final)
+static void add_report_head(JsonBuilder *builder, const struct final *final)
 {
 	g_autofree char *made = final_time(final->made), *verdict = final_verdict(final);
 
@@ -144,7 +144,7 @@ char *final_json(const struct final *final)
 	g_autofree char *text = NULL;
 
 	json_builder_begin_object(builder);
-	add_head_json(builder, final);
+	add_report_head(builder, final);
 	add_comparison(builder, final);
 	add_objects(builder, final);
 	add_parts(builder, final);

@@ -20,7 +20,7 @@ struct making {
 	GError **error;
 };
 
-static gboolean failed_report(struct making *m, const char *name)
+static gboolean set_write_error(struct making *m, const char *name)
 {
 	if (!*m->error)
 		g_set_error(m->error, G_FILE_ERROR, g_file_error_from_errno(errno), "%s: %s", name,
@@ -84,7 +84,7 @@ static gboolean add_part(struct making *m, const char *name)
 	if (ok)
 		final_add_part(m->final, name, bytes, hex);
 	else
-		failed_report(m, new);
+		set_write_error(m, new);
 	if (fd >= 0)
 		close(fd);
 	return ok;
@@ -100,7 +100,7 @@ static gboolean write_text(struct making *m, const char *name, const char *text)
 		ok = text ? fputs(text, file) >= 0 : final_text(file, m->final);
 	if (file)
 		ok = fclose(file) == 0 && ok;
-	return ok || failed_report(m, name);
+	return ok || set_write_error(m, name);
 }
 
 /* Of what the JSON will have, but for the page itself. */
@@ -121,12 +121,12 @@ static gboolean sign(struct making *m, const char *json, const char *name, const
 
 	if (!key)
 		return unlinkat(m->dir_fd, name, 0) == 0 || errno == ENOENT ||
-		       failed_report(m, name);
+		       set_write_error(m, name);
 	fd = openat(m->dir_fd, new, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	signature = fd < 0 ? NULL : sign_make(fd, key, m->error);
 	if (fd >= 0)
 		close(fd);
-	return signature ? write_text(m, name, signature) : failed_report(m, new);
+	return signature ? write_text(m, name, signature) : set_write_error(m, new);
 }
 
 enum { MANIFEST, TEXT, PAGE, JSON, SIGNATURE, FILES };
@@ -139,7 +139,7 @@ static gboolean write_files(struct making *m, char *const *names, struct proof_s
 	if (!write_manifest(m, names[MANIFEST], sorter))
 		return FALSE;
 	if (!final_lists_whole(m->final))
-		return failed_report(m, "the lists");
+		return set_write_error(m, "the lists");
 	if (!write_text(m, names[TEXT], NULL) || !add_part(m, names[TEXT]) ||
 	    !add_part(m, names[MANIFEST]) || !write_page(m, names[PAGE]) ||
 	    !add_part(m, names[PAGE]))

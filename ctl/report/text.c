@@ -10,7 +10,7 @@ static void put_fact(FILE *out, const char *name, const char *value)
 	fprintf(out, "%-12s%s\n", name, shown);
 }
 
-static void put_head_text(FILE *out, const struct final *final)
+static void put_report_head(FILE *out, const struct final *final)
 {
 	g_autofree char *verdict = final_verdict(final), *made = final_time(final->made);
 	g_autofree char *contents = final_contents(final);
@@ -73,7 +73,7 @@ bool final_text(FILE *out, const struct final *final)
 {
 	bool ok = true;
 
-	put_head_text(out, final);
+	put_report_head(out, final);
 	put_objects(out, final);
 	for (unsigned i = 0; i < FINAL_KINDS; i++) {
 		fprintf(out, "\n%s: %" G_GUINT64_FORMAT "\n\n", final_kind_title(i),

@@ -163,8 +163,8 @@ static bool is_known_empty(const struct tree *tree, const struct migrate_stub *s
 			       : stub->version.fileid && mtime == stub->version.mtime;
 }
 
-static bool compare_check_tree(struct tree *tree, const struct migrate_stub *stub, DIR *dir,
-			       struct count *count, GError **error)
+static bool check_root_names(struct tree *tree, const struct migrate_stub *stub, DIR *dir,
+			     struct count *count, GError **error)
 {
 	const struct ledger_entry *carried = &tree->root->carried;
 	const uint64_t fileid = carried->fileid ? carried->fileid : stub->version.fileid;
@@ -203,7 +203,7 @@ bool check_same_tree(struct tree *tree, GError **error)
 
 	if (dir && (migrate_stub_load(fd, &stub) || stub.state == MIGRATE_NORMAL))
 		stub.version.fileid = 0;
-	same = dir ? compare_check_tree(tree, &stub, dir, &count, error)
+	same = dir ? check_root_names(tree, &stub, dir, &count, error)
 		   : is_other(error, "the volume's own root cannot be read");
 	migrate_stub_clear(&stub);
 	g_hash_table_unref(count.missed);

@@ -59,8 +59,8 @@ static bool is_another(const struct tree *tree, const struct node *node, const c
 }
 
 /* Of what the old server has alone the number may be that of an object that is here. */
-static bool is_known_old(const struct tree *tree, const struct node *node, uint64_t fileid,
-			 const struct stat *st)
+static bool is_known_counterpart(const struct tree *tree, const struct node *node, uint64_t fileid,
+				 const struct stat *st)
 {
 	return fileid == known_fileid(node) &&
 	       !(node->handle.type && is_carried_for_another(tree, node, fileid, st));
@@ -82,7 +82,7 @@ static int look_at(struct tree *tree, struct node *node, const char *path, bool 
 		carried->version = 0;
 	}
 	/* what was only staged is nowhere under another number */
-	if (node->was_carried || node->fileid ? !is_known_old(tree, node, st.st_ino, &st)
+	if (node->was_carried || node->fileid ? !is_known_counterpart(tree, node, st.st_ino, &st)
 					      : is_another(tree, node, path, &st, compared))
 		return -ENOENT;
 	node->there = MAX(node->there, THERE_FOUND);
@@ -192,7 +192,7 @@ static int look_for(struct tree *tree, struct node *node)
 	if (!ret)
 		want_again(node, &lost);
 	if (ret == -ENOENT && known_fileid(node) &&
-	    is_known_old(tree, node, known_fileid(node), NULL))
+	    is_known_counterpart(tree, node, known_fileid(node), NULL))
 		tree_expect(tree, known_fileid(node), node);
 	if (ret == -ENOENT && node->carried.staged)
 		tree_expect(tree, node->carried.staged, node);

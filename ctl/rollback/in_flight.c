@@ -96,7 +96,7 @@ static void leave(struct node *node)
 	}
 }
 
-static void look_in_flight(struct moving *moving, struct node *node)
+static void check_node(struct moving *moving, struct node *node)
 {
 	/* what is being removed is told like it */
 	if (node->unseen && !g_hash_table_contains(moving->rows, &node->handle))
@@ -119,6 +119,6 @@ bool in_flight_leave(struct tree *tree, uint64_t generation, GError **error)
 			     !journal_each(tree->journal, generation, take_row, &moving, error)))
 		return false;
 	for (guint i = 0; i < tree->active->len; i++)
-		look_in_flight(&moving, tree->active->pdata[i]);
+		check_node(&moving, tree->active->pdata[i]);
 	return true;
 }

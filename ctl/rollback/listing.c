@@ -238,7 +238,7 @@ void listing_search(struct tree *tree, GHashTable *nodes)
 
 /* ---- given up -------------------------------------------------------------------------------- */
 
-static void take_line_listing(struct skipped *skipped, char *line)
+static void take_loss_line(struct skipped *skipped, char *line)
 {
 	struct loss_line parsed = {0};
 
@@ -272,7 +272,7 @@ static void read_on(struct skipped *skipped, FILE *file)
 		return;
 	while ((len = getline(&line, &size, file)) > 0 && line[len - 1] == '\n') {
 		skipped->st.st_size += len;
-		take_line_listing(skipped, line);
+		take_loss_line(skipped, line);
 	}
 }
 

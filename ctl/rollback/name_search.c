@@ -76,8 +76,8 @@ static bool is_here(const struct tree *tree, const struct node *dir, const char 
 }
 
 /* Nobody moves one that is not active. */
-static struct node *directory_of_unfilled(struct tree *tree, struct node *dir,
-					  const struct target_name *name)
+static struct node *node_of_directory(struct tree *tree, struct node *dir,
+				      const struct target_name *name)
 {
 	struct node *node = g_hash_table_lookup(tree->fileids, &name->fileid);
 	struct migrate_binding handle;
@@ -113,7 +113,7 @@ static int look_into(struct tree *tree, struct node *dir, GHashTable *fileids, G
 				      ? 0
 				      : find_old_noted(tree, node, dir, name->name);
 		else if (!(ret = target_stat(tree->target, full, &st)) && S_ISDIR(st.st_mode))
-			g_queue_push_tail(dirs, directory_of_unfilled(tree, dir, name));
+			g_queue_push_tail(dirs, node_of_directory(tree, dir, name));
 		ret = ret == -ENOENT || ret == -EXDEV ? 0 : ret;
 	}
 	return ret;

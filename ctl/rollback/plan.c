@@ -373,7 +373,7 @@ static const char *reason(const struct node *node)
 						    : "has other names here than at the switch";
 }
 
-static void count_plan(struct tree *tree, const struct node *node, struct plan *plan)
+static void count_node(struct tree *tree, const struct node *node, struct plan *plan)
 {
 	const bool works = node->todo & ~(unsigned)(TODO_TIMES | TODO_PARK);
 	const bool found =
@@ -463,7 +463,7 @@ bool plan_make(struct tree *tree, struct plan *plan, GError **error)
 	if (!difference_root_is_as_left(tree))
 		tree->root_ctime = -1;
 	for (guint i = 0; i < tree->active->len; i++)
-		count_plan(tree, tree->active->pdata[i], plan);
+		count_node(tree, tree->active->pdata[i], plan);
 	/* A look takes one round trip, to carry some ten. */
 	const uint64_t works = works_of(plan) - before;
 	plan->carrying += (uint64_t)(g_get_monotonic_time() - begun) * 10 * works /

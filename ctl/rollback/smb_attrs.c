@@ -23,7 +23,7 @@ struct losing {
 };
 
 G_GNUC_PRINTF(2, 3)
-static void lose_smb_attrs(const struct losing *losing, const char *format, ...)
+static void note_lost(const struct losing *losing, const char *format, ...)
 {
 	va_list args;
 
@@ -33,7 +33,7 @@ static void lose_smb_attrs(const struct losing *losing, const char *format, ...)
 	losing->lost(losing->arg, text);
 }
 
-static uint64_t get_smb_attrs(const uint8_t *p, unsigned bytes)
+static uint64_t get_integer(const uint8_t *p, unsigned bytes)
 {
 	uint64_t v = 0;
 
@@ -59,7 +59,7 @@ static size_t descriptor_at(const uint8_t *value, size_t len)
 {
 	const uint8_t *end;
 
-	switch (len < 20 ? 0 : get_smb_attrs(value, 2)) {
+	switch (len < 20 ? 0 : get_integer(value, 2)) {
 	case 1:
 		return 8;
 	case 2:
@@ -85,7 +85,7 @@ static GByteArray *descriptor_of(const uint8_t *value, size_t len)
 	sd = g_byte_array_new();
 	g_byte_array_append(sd, value + at, (guint)(len - at));
 	for (unsigned i = 4; i < 20; i += 4) {
-		uint32_t offset = (uint32_t)get_smb_attrs(sd->data + i, 4);
+		uint32_t offset = (uint32_t)get_integer(sd->data + i, 4);
 
 		put32(sd->data + i, offset < at ? 0 : offset - (uint32_t)at);
 	}
@@ -139,7 +139,7 @@ static GByteArray *old_descriptor(const GByteArray *sd, const struct volume_conf
 	}
 	sid_map_free(back);
 	if (mapped) {
-		unsigned control = (unsigned)get_smb_attrs(mapped->data + 2, 2);
+		unsigned control = (unsigned)get_integer(mapped->data + 2, 2);
 
 		control |= (control & INHERITED) >> 2 & INHERIT_REQUEST;
 		mapped->data[2] = control & 255;
@@ -159,9 +159,9 @@ static void take_descriptor(const struct attrs *attrs, const struct volume_confi
 	/* where the descriptor alone decides, one that has none never said who may what */
 	if (!stored && (config->smb_modes != SMB_MODES_OPEN ||
 			g_hash_table_contains(attrs->xattrs, XATTR_ACL_ACCESS)))
-		lose_smb_attrs(losing,
-			       "it has no descriptor here: its owner, mode and ACL cannot be told "
-			       "there");
+		note_lost(losing,
+			  "it has no descriptor here: its owner, mode and ACL cannot be told "
+			  "there");
 	if (!stored || (has_its_own && attrs_is_brought(stored)))
 		return;
 	const uint8_t *value = g_bytes_get_data(stored, &len);
@@ -169,7 +169,7 @@ static void take_descriptor(const struct attrs *attrs, const struct volume_confi
 	if (sd)
 		smb->sd = old_descriptor(sd, config, &smb->has_sacl, &why);
 	if (!smb->sd)
-		lose_smb_attrs(losing, "its descriptor makes no sense (%s)", why);
+		note_lost(losing, "its descriptor makes no sense (%s)", why);
 }
 
 /* ---- attributes and times -------------------------------------------------------------------- */
@@ -191,21 +191,21 @@ static void take_attributes(GBytes *stored, struct smb_attrs *smb, const struct 
 	gsize len;
 	const uint8_t *value = g_bytes_get_data(stored, &len);
 	size_t at = ((len ? strnlen((const char *)value, len) : 0) + 1 + 1) & ~(size_t)1;
-	uint64_t version = at + 4 <= len ? get_smb_attrs(value + at, 2) : 0;
+	uint64_t version = at + 4 <= len ? get_integer(value + at, 2) : 0;
 	size_t body = (at + 4 + 3) & ~(size_t)3, time = body + (version == 4 ? 16 : 8);
 
 	if ((version != 4 && version != 5) || time + 8 > len) {
-		lose_smb_attrs(losing, XATTR_DOSATTRIB " is of a version that is not known");
+		note_lost(losing, XATTR_DOSATTRIB " is of a version that is not known");
 		return;
 	}
-	uint32_t valid = (uint32_t)get_smb_attrs(value + body, 4);
-	uint32_t attributes = (uint32_t)get_smb_attrs(value + body + 4, 4);
+	uint32_t valid = (uint32_t)get_integer(value + body, 4);
+	uint32_t attributes = (uint32_t)get_integer(value + body + 4, 4);
 	if (valid & VALID_ATTRIBUTES) {
 		smb->attributes = attributes & KEPT ? attributes & KEPT : SMB_NORMAL;
 		smb->sparse = attributes & SPARSE;
 	}
 	if (valid & VALID_CREATE_TIME)
-		smb->created = get_smb_attrs(value + time, 8);
+		smb->created = get_integer(value + time, 8);
 	if (smb->created > INT64_MAX)
 		smb->created = 0;
 }
@@ -251,7 +251,7 @@ void smb_attrs_take(const struct attrs *attrs, const struct volume_config *confi
 			 g_str_has_suffix(name, XATTR_STREAM_SUFFIX))
 			take_stream(name, value, smb);
 		else if (g_str_has_prefix(name, "user."))
-			lose_smb_attrs(&losing, "%s: SMB has no place for it", name);
+			note_lost(&losing, "%s: SMB has no place for it", name);
 	}
 	/* a Samba that found none has made one since, with a time of its own */
 	if (base && (omissions_has(&attrs->left, XATTR_DOSATTRIB) || !(base->told & TOLD_KNOWN))) {

@@ -38,7 +38,7 @@ static char *own_keys(const char *text)
 	return g_string_free(own, FALSE);
 }
 
-static int lose_call(struct smb_call *call, const struct wire_reply *failed)
+static int fail_call(struct smb_call *call, const struct wire_reply *failed)
 {
 	g_autofree char *said =
 		failed ? smb_failure_text(&call->url, failed)
@@ -69,27 +69,28 @@ static bool receive(struct smb_call *call, struct wire_reply *reply)
 	return n == sizeof(*reply) && reply->version == WIRE_VERSION;
 }
 
-static int await(struct smb_call *call, struct wire_reply *reply)
+static int await_reply(struct smb_call *call, struct wire_reply *reply)
 {
 	do {
 		if (!receive(call, reply))
-			return lose_call(call, NULL);
+			return fail_call(call, NULL);
 	} while (reply->type == WIRE_ALIVE);
 	if (reply->type == WIRE_FAILED)
-		return lose_call(call, reply);
+		return fail_call(call, reply);
 	if (reply->type != WIRE_REPLY || reply->slot || reply->serial != call->serial)
-		return lose_call(call, NULL);
+		return fail_call(call, NULL);
 	return 0;
 }
 
-static int say_call(struct smb_call *call, struct wire_request *request, struct wire_reply *reply)
+static int send_request(struct smb_call *call, struct wire_request *request,
+			struct wire_reply *reply)
 {
 	request->serial = ++call->serial;
 	if (call->lost)
 		return -ENOTCONN;
 	if (send(call->writer.sock, request, sizeof(*request), MSG_NOSIGNAL) != sizeof(*request))
-		return lose_call(call, NULL);
-	return await(call, reply);
+		return fail_call(call, NULL);
+	return await_reply(call, reply);
 }
 
 /* FALSE: they are too long. */
@@ -128,7 +129,7 @@ int smb_call_ask(struct smb_call *call, struct backend_request *req)
 
 	if (!put_names(&request, &pack, req->object.path, req->name ? req->name : ""))
 		return -ENAMETOOLONG;
-	ret = say_call(call, &request, &reply);
+	ret = send_request(call, &request, &reply);
 	call->created = ret ? 0 : reply.attr.created;
 	return ret ? ret : smb_reply_decode(&reply, call->writer.memory, req);
 }
@@ -164,7 +165,7 @@ int smb_call_change(struct smb_call *call, const char *path, const char *stream,
 	wire_put(&pack, data, change->len);
 	if (pack.full)
 		return -EMSGSIZE;
-	ret = say_call(call, &request, &reply);
+	ret = send_request(call, &request, &reply);
 	if (!ret && reply.status) {
 		ret = reply.status < 0 && reply.status > -4096 ? reply.status : -EREMOTEIO;
 		if (reply.code == DELETE_PENDING)
@@ -179,7 +180,7 @@ int smb_call_change(struct smb_call *call, const char *path, const char *stream,
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-static bool greet(struct smb_call *call, GError **error)
+static bool await_greeting(struct smb_call *call, GError **error)
 {
 	struct wire_reply reply;
 
@@ -198,7 +199,7 @@ static bool greet(struct smb_call *call, GError **error)
 	return false;
 }
 
-static bool start_call(struct smb_call *call, const struct smb_config *config, GError **error)
+static bool start_writer(struct smb_call *call, const struct smb_config *config, GError **error)
 {
 	g_autoptr(GError) mistake = NULL;
 	int ret = smb_worker_log_on(&call->writer, SMB_WRITER, config, &call->url, STALL_MS,
@@ -222,8 +223,8 @@ struct smb_call *smb_call_open(const char *url, const struct volume_config *conf
 
 	smb.password_file = config->rollback_password_file;
 	smb.ccache = config->rollback_ccache;
-	if (smb_url_parse(url, &call->url, error) && start_call(call, &smb, error) &&
-	    greet(call, error))
+	if (smb_url_parse(url, &call->url, error) && start_writer(call, &smb, error) &&
+	    await_greeting(call, error))
 		return call;
 	smb_call_close(call);
 	return NULL;

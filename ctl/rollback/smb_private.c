@@ -48,7 +48,7 @@ static int take_descriptor(struct smb_call *call, const char *path, GByteArray *
 	return ret;
 }
 
-static int drop_private(struct smb_call *call, const char *path)
+static int remove_private(struct smb_call *call, const char *path)
 {
 	g_autoptr(GByteArray) data = g_byte_array_new();
 
@@ -66,16 +66,16 @@ static int try_out(struct smb_call *call, const char *dir, bool directory, GByte
 	int ret;
 
 	*bytes = NULL;
-	drop_private(call, path);
+	remove_private(call, path);
 	ret = smb_do(call, path, "", &what, "");
 	if (!ret)
 		ret = take_descriptor(call, path, bytes);
-	drop_private(call, path);
+	remove_private(call, path);
 	return ret;
 }
 
 /* It keeps no descriptors, or lets us set none. */
-static bool is_refusal_private(int ret)
+static bool is_refusal_status(int ret)
 {
 	return ret == -EACCES || ret == -EPERM || ret == -EREMOTEIO || ret == -ENOTSUP ||
 	       ret == -EINVAL;
@@ -157,7 +157,7 @@ static int close_alone(struct smb_call *call, const char *dir, const struct sid 
 
 	if (!ret)
 		ret = close_to_others(call, dir, owner, DACL | (own ? 0 : OWNER_ONLY), 0);
-	if (is_refusal_private(ret))
+	if (is_refusal_status(ret))
 		ret = own ? -ENOTSUP : -EPERM;
 	for (unsigned i = 0; i < 2 && !ret; i++)
 		ret = try_out(call, dir, i, &private->made[i]);
@@ -178,7 +178,7 @@ int smb_protect(struct smb_call *call, const char *dir, struct smb_private *priv
 	if (!ret)
 		ret = close_to_others(call, dir, &owner, DACL, handed_on);
 	if (ret)
-		return ret != -EPERM && is_refusal_private(ret) ? 0 : ret;
+		return ret != -EPERM && is_refusal_status(ret) ? 0 : ret;
 	ret = take_descriptor(call, dir, &bytes);
 	if (!ret)
 		ret = try_out(call, dir, false, &file);
@@ -244,7 +244,7 @@ static int give_made(struct smb_call *call, const char *path, const GByteArray *
 {
 	int ret = made ? smb_set_descriptor(call, path, made, OWNER_GROUP | DACL) : 0;
 
-	return is_refusal_private(ret) ? smb_set_descriptor(call, path, made, DACL) : ret;
+	return is_refusal_status(ret) ? smb_set_descriptor(call, path, made, DACL) : ret;
 }
 
 int smb_inherit(struct smb_call *call, const struct smb_private *private, const char *path,

@@ -139,20 +139,20 @@ static int look_again(int dir)
 }
 
 /* The subvolumes of a btrfs have the same numbers: as the source tells them apart. */
-static uint64_t number_of_mount(const struct mount *mount, int fd, uint64_t ino, dev_t dev)
+static uint64_t mount_fileid(const struct mount *mount, int fd, uint64_t ino, dev_t dev)
 {
 	return mount->btrfs && dev != mount->dev
 		       ? backend_fileid(ino, migrate_fs_number(fd, dev), mount->fs)
 		       : ino;
 }
 
-static uint64_t number_at(const struct mount *mount, int dir, const char *name,
+static uint64_t fileid_at(const struct mount *mount, int dir, const char *name,
 			  const struct stat *st)
 {
 	int fd = *name && mount->btrfs && st->st_dev != mount->dev
 			 ? openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC)
 			 : dir;
-	const uint64_t number = number_of_mount(mount, fd, st->st_ino, st->st_dev);
+	const uint64_t number = mount_fileid(mount, fd, st->st_ino, st->st_dev);
 
 	if (fd != dir && fd >= 0)
 		close(fd);
@@ -181,7 +181,7 @@ static int stat_at(const struct mount *mount, int dir, const char *name, struct 
 			    .st_atim = time_of(&stx.stx_atime),
 			    .st_mtim = time_of(&stx.stx_mtime),
 			    .st_ctim = time_of(&stx.stx_ctime)};
-	st->st_ino = number_at(mount, dir, name, st);
+	st->st_ino = fileid_at(mount, dir, name, st);
 	return 0;
 }
 
@@ -219,7 +219,7 @@ static GBytes *mount_read_xattr(struct target *target, const char *path, const c
 }
 
 /* A subvolume is listed with another number than it has. */
-static uint64_t number_listed(const struct mount *mount, int dir, const struct dirent *entry)
+static uint64_t fileid_listed(const struct mount *mount, int dir, const struct dirent *entry)
 {
 	struct stat st;
 
@@ -228,7 +228,7 @@ static uint64_t number_listed(const struct mount *mount, int dir, const struct d
 	if (entry->d_type == DT_DIR)
 		return stat_at(mount, dir, entry->d_name, &st) ? entry->d_ino : st.st_ino;
 	return fstat(dir, &st) < 0 ? entry->d_ino
-				   : number_of_mount(mount, dir, entry->d_ino, st.st_dev);
+				   : mount_fileid(mount, dir, entry->d_ino, st.st_dev);
 }
 
 static int mount_list(struct target *target, const char *path, GHashTable *names)
@@ -247,7 +247,7 @@ static int mount_list(struct target *target, const char *path, GHashTable *names
 	while ((errno = 0, entry = readdir(dir)))
 		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
 			target_add_name(names, entry->d_name,
-					number_listed(mount_of(target), fd, entry));
+					fileid_listed(mount_of(target), fd, entry));
 	ret = -errno;
 	closedir(dir);
 	return ret;
@@ -312,8 +312,8 @@ static int mount_mknod(struct target *target, const char *path, mode_t mode, dev
 }
 
 /* Both directories of two paths, which stay target's, until the next call. */
-static int both(struct target *target, const char *from, const char *to, int *from_dir,
-		const char **from_name, const char **to_name)
+static int open_parents(struct target *target, const char *from, const char *to, int *from_dir,
+			const char **from_name, const char **to_name)
 {
 	/* so that the second one pushes no other out */
 	if (g_hash_table_size(mount_of(target)->dirs) + 2 > DIRS_MAX)
@@ -325,7 +325,7 @@ static int both(struct target *target, const char *from, const char *to, int *fr
 static int mount_link(struct target *target, const char *from, const char *to)
 {
 	const char *from_name, *to_name;
-	int from_dir, dir = both(target, from, to, &from_dir, &from_name, &to_name);
+	int from_dir, dir = open_parents(target, from, to, &from_dir, &from_name, &to_name);
 
 	if (dir < 0)
 		return dir;
@@ -335,7 +335,7 @@ static int mount_link(struct target *target, const char *from, const char *to)
 static int mount_rename(struct target *target, const char *from, const char *to, bool directory)
 {
 	const char *from_name, *to_name;
-	int from_dir, dir = both(target, from, to, &from_dir, &from_name, &to_name);
+	int from_dir, dir = open_parents(target, from, to, &from_dir, &from_name, &to_name);
 
 	if (dir < 0)
 		return dir;
@@ -346,7 +346,7 @@ static int mount_rename(struct target *target, const char *from, const char *to,
 }
 
 /* What a file system, or an NFS client, says that has no such step. */
-static bool cannot(int ret)
+static bool is_unsupported(int ret)
 {
 	return ret == -EINVAL || ret == -ENOSYS || ret == -EOPNOTSUPP || ret == -EPERM ||
 	       ret == -EMLINK || ret == -EXDEV;
@@ -355,17 +355,17 @@ static bool cannot(int ret)
 static int mount_rename_new(struct target *target, const char *from, const char *to, bool directory)
 {
 	const char *from_name, *to_name;
-	int from_dir, dir = both(target, from, to, &from_dir, &from_name, &to_name);
+	int from_dir, dir = open_parents(target, from, to, &from_dir, &from_name, &to_name);
 
 	if (dir < 0)
 		return dir;
 	int ret = project_rename(from_dir, from_name, dir, to_name, RENAME_NOREPLACE);
-	if (cannot(ret) && !directory) {
+	if (is_unsupported(ret) && !directory) {
 		ret = result(linkat(from_dir, from_name, dir, to_name, 0));
 		if (!ret)
 			return result(unlinkat(from_dir, from_name, 0));
 	}
-	if (cannot(ret))
+	if (is_unsupported(ret))
 		return mount_rename(target, from, to, directory);
 	if (directory)
 		forget(target);
@@ -388,16 +388,16 @@ static int exchange(int stage, const char *from, int dir, const char *to, const 
 static int mount_replace(struct target *target, const char *from, const char *to, const char *out)
 {
 	const char *from_name, *to_name, *out_name = strrchr(out, '/') + 1;
-	int stage, dir = both(target, from, to, &stage, &from_name, &to_name);
+	int stage, dir = open_parents(target, from, to, &stage, &from_name, &to_name);
 
 	if (dir < 0)
 		return dir;
 	int ret = exchange(stage, from_name, dir, to_name, out_name);
-	if (!cannot(ret))
+	if (!is_unsupported(ret))
 		return ret;
 	ret = result(linkat(dir, to_name, stage, out_name, 0));
 	const bool kept = !ret;
-	if (!ret || cannot(ret))
+	if (!ret || is_unsupported(ret))
 		ret = project_rename(stage, from_name, dir, to_name, 0);
 	if (ret && kept)
 		unlinkat(stage, out_name, 0);

@@ -72,7 +72,7 @@ static const char *smb_objection(const char *path, mode_t mode)
 
 /* ---- looking --------------------------------------------------------------------------------- */
 
-static struct timespec time_of_smb(int64_t ns)
+static struct timespec timespec_of(int64_t ns)
 {
 	struct timespec t = {ns / 1000000000, ns % 1000000000};
 
@@ -100,10 +100,10 @@ static int smb_stat(struct target *target, const char *path, struct stat *st)
 			    .st_mode = req.attr.mode & S_IFMT,
 			    .st_nlink = req.attr.nlink,
 			    .st_size = (off_t)req.attr.size,
-			    .st_atim = time_of_smb(req.attr.atime),
-			    .st_mtim = time_of_smb(req.attr.mtime),
+			    .st_atim = timespec_of(req.attr.atime),
+			    .st_mtim = timespec_of(req.attr.mtime),
 			    /* a Samba's is the time of the last write, which copies keep */
-			    .st_ctim = time_of_smb(MAX(
+			    .st_ctim = timespec_of(MAX(
 				    req.attr.ctime, smb_time(smb_call_created(call_of(target)))))};
 	return 0;
 }
@@ -575,8 +575,8 @@ static int smb_sync_file(struct target_file *file)
 	return ret;
 }
 
-static int compare_smb(struct target_file *file, const struct attrs *attrs,
-		       const struct volume_config *config)
+static int compare_given(struct target_file *file, const struct attrs *attrs,
+			 const struct volume_config *config)
 {
 	const char *path = smb_file_of(file)->path;
 	struct stat st;
@@ -608,7 +608,7 @@ static int smb_give(struct target_file *file, const struct attrs *attrs,
 	if (ret)
 		return ret;
 	if (attrs->held)
-		return compare_smb(file, attrs, config);
+		return compare_given(file, attrs, config);
 	if (S_ISLNK(attrs->st.st_mode))
 		return target_file_give_times(file, attrs);
 	note_given(file);

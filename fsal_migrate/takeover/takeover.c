@@ -47,7 +47,7 @@ static int find_path(const struct mg_volume *volume, const struct migrate_alias 
 	return result;
 }
 
-static bool is_below_takeover(const char *path, const char *top)
+static bool is_below_top(const char *path, const char *top)
 {
 	size_t len = strlen(top);
 
@@ -108,7 +108,7 @@ static const char *make_own(struct mg_export *export, const struct migrate_alias
 
 	if (find_path(export->volume, alias, path, &st) < 0)
 		return "the directory is gone";
-	if (!is_below_takeover(path, CTX_FULLPATH(op_ctx)))
+	if (!is_below_top(path, CTX_FULLPATH(op_ctx)))
 		return ""; /* another export's */
 	if (FSAL_IS_ERROR(below->exp_ops.lookup_path(below, path, &sub, NULL)))
 		return "the directory cannot be looked up";
@@ -124,7 +124,7 @@ static const char *make_own(struct mg_export *export, const struct migrate_alias
 /* ---- an export's ----------------------------------------------------------------------------- */
 
 /* In an operation; list stays for ever. */
-static void publish_takeover(struct mg_export *export, struct migrate_alias *list, size_t n)
+static void publish_aliases(struct mg_export *export, struct migrate_alias *list, size_t n)
 {
 	struct mg_takeover_handle *handles = gsh_calloc(n + 1, sizeof(handles[0]));
 	struct mg_takeover *takeover = &export->takeover;
@@ -247,7 +247,7 @@ static void drop_objects(struct mg_export *export)
 	export->takeover.objects = NULL;
 }
 
-static void forget_takeover(struct mg_export *export)
+static void forget_aliases(struct mg_export *export)
 {
 	if (!export->takeover.known)
 		return;
@@ -282,10 +282,10 @@ static void take(struct mg_export *export, const struct stat *st)
 		if (is_top(export, list, n))
 			open_objects(export);
 	}
-	publish_takeover(export, list, n);
+	publish_aliases(export, list, n);
 }
 
-static bool is_same_takeover(const struct stat *a, const struct stat *b)
+static bool is_same_file(const struct stat *a, const struct stat *b)
 {
 	return a->st_ino == b->st_ino && a->st_size == b->st_size &&
 	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
@@ -300,10 +300,10 @@ void mg_takeover_refresh(struct mg_export *export)
 		return;
 	pthread_mutex_lock(&refreshing);
 	if (stat(takeover->file, &st) == 0) {
-		if (!takeover->known || !is_same_takeover(&st, &takeover->st) || has_more(takeover))
+		if (!takeover->known || !is_same_file(&st, &takeover->st) || has_more(takeover))
 			take(export, &st);
 	} else if (errno == ENOENT) {
-		forget_takeover(export);
+		forget_aliases(export);
 	}
 	pthread_mutex_unlock(&refreshing);
 }

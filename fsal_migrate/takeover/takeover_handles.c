@@ -62,7 +62,7 @@ static int compare_handle(const void *a, const void *b)
 	return (int)x->export_id - (int)y->export_id;
 }
 
-static const struct mg_takeover_handle *find_takeover_handles(const void *bytes, size_t len)
+static const struct mg_takeover_handle *find_handle(const void *bytes, size_t len)
 {
 	const struct table *now = atomic_load_explicit(&table, memory_order_acquire);
 	size_t low = 0, high = now ? now->n : 0;
@@ -150,8 +150,7 @@ static const struct mg_takeover_objects *objects_of(const nfs_fh3 *fh)
 static struct mg_takeover_clients *find_any(const nfs_fh3 *fh, uint8_t *own, uint8_t *own_len)
 {
 	const struct table *now = atomic_load_explicit(&table, memory_order_acquire);
-	const struct mg_takeover_handle *found =
-		find_takeover_handles(fh->data.data_val, fh->data.data_len);
+	const struct mg_takeover_handle *found = find_handle(fh->data.data_val, fh->data.data_len);
 
 	if (found) {
 		memcpy(own, found->own, found->own_len);

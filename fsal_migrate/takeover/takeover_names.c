@@ -68,7 +68,7 @@ static void put_word(struct list *list, uint32_t word)
 	list->len += sizeof(word);
 }
 
-static void put_number_name(struct list *list, uint64_t number)
+static void put_hyper(struct list *list, uint64_t number)
 {
 	put_word(list, (uint32_t)(number >> 32));
 	put_word(list, (uint32_t)number);
@@ -88,13 +88,13 @@ static int put_name(struct list *list, const char *line)
 	if (list->len + ENTRY_LEN + padded > list->wanted->room)
 		return 0;
 	put_word(list, 1);
-	put_number_name(list, fileid);
+	put_hyper(list, fileid);
 	put_word(list, (uint32_t)len);
 	memset(list->bytes + list->len, 0, padded);
 	for (size_t i = 0; i < len; i++)
 		sscanf(hex + 2 * i, "%2hhx", &list->bytes[list->len + i]);
 	list->len += padded;
-	put_number_name(list, cookie);
+	put_hyper(list, cookie);
 	if (list->wanted->plus) { /* neither attributes nor a handle: clients look it up */
 		put_word(list, 0);
 		put_word(list, 0);
@@ -165,7 +165,7 @@ static void replace(const struct wanted *wanted, void *res, struct xdr_uio *by)
 	*uio = by;
 }
 
-static nfsstat3 put_takeover_names(const struct wanted *wanted, const char *text, void *res)
+static nfsstat3 put_names(const struct wanted *wanted, const char *text, void *res)
 {
 	READDIRPLUS3resok *more = &((READDIRPLUS3res *)res)->READDIRPLUS3res_u.resok;
 	READDIR3resok *names = &((READDIR3res *)res)->READDIR3res_u.resok;
@@ -192,7 +192,7 @@ nfsstat3 mg_takeover_names_bring(struct mg_takeover_server *server, const struct
 	snprintf(rest, sizeof(rest), " %" PRIu64 " %" PRIu64, wanted.cookie, wanted.verifier);
 	result = mg_takeover_server_ask(server, "names", old->old, old->old_len, rest, &text);
 	if (result == 0)
-		status = put_takeover_names(&wanted, text, res);
+		status = put_names(&wanted, text, res);
 	else if (result == -EBUSY || result == -EAGAIN || result == -ECANCELED)
 		status = NFS3ERR_JUKEBOX;
 	if (status)

@@ -117,7 +117,7 @@ static uint32_t get_word(const uint8_t *at)
 	return be32toh(word);
 }
 
-static uint64_t get_number_object(const uint8_t *at)
+static uint64_t get_be64(const uint8_t *at)
 {
 	uint64_t number;
 
@@ -132,7 +132,7 @@ static void put_word(struct list *list, uint32_t word)
 	list->to += sizeof(word);
 }
 
-static void put_number_object(uint8_t *at, uint64_t number)
+static void put_be64(uint8_t *at, uint64_t number)
 {
 	number = htobe64(number);
 	memcpy(at, &number, sizeof(number));
@@ -201,9 +201,8 @@ static bool show_plus(struct list *list, uint64_t number)
 	if (get_word(attributes - WORD)) {
 		if (!copy(list, FATTR_LEN))
 			return false;
-		put_number_object(
-			attributes + FATTR_FILEID,
-			number_of(list->objects, get_number_object(attributes + FATTR_FILEID)));
+		put_be64(attributes + FATTR_FILEID,
+			 number_of(list->objects, get_be64(attributes + FATTR_FILEID)));
 	}
 	if (!has(list, WORD))
 		return false;
@@ -221,8 +220,8 @@ static bool show_entry(struct list *list, bool plus)
 
 	if (!copy(list, 8) || !has(list, WORD))
 		return false;
-	number = get_number_object(fileid);
-	put_number_object(fileid, number_of(list->objects, number));
+	number = get_be64(fileid);
+	put_be64(fileid, number_of(list->objects, number));
 	return copy(list, WORD + padded(get_word(list->from))) && copy(list, 8) &&
 	       (!plus || show_plus(list, number));
 }

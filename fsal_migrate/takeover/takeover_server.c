@@ -32,8 +32,8 @@ void mg_takeover_server_close(struct mg_takeover_server *server)
 	pthread_mutex_unlock(&server->lock);
 }
 
-/* NULL: it goes, or too many ask; else end() it. */
-static struct mg_export *begin_server(struct mg_takeover_server *server)
+/* NULL: it goes, or too many ask; else end_asking() it. */
+static struct mg_export *begin_asking(struct mg_takeover_server *server)
 {
 	struct mg_export *export;
 
@@ -47,7 +47,7 @@ static struct mg_export *begin_server(struct mg_takeover_server *server)
 	return export;
 }
 
-static void end(struct mg_takeover_server *server, struct mg_export *export)
+static void end_asking(struct mg_takeover_server *server, struct mg_export *export)
 {
 	pthread_mutex_lock(&server->lock);
 	server->asking--;
@@ -81,7 +81,7 @@ static void asking_unref(struct asking *asking)
 	gsh_free(asking);
 }
 
-static void answered_server(void *arg, int status, const char *text)
+static void note_answer(void *arg, int status, const char *text)
 {
 	struct asking *asking = arg;
 
@@ -125,11 +125,11 @@ static int ask_control(struct mg_volume *volume, const char *command, char **tex
 {
 	const struct timespec deadline = mg_deadline(volume);
 	struct asking *asking = asking_begin();
-	uint64_t request = migrate_control(volume->client, command, answered_server, asking);
+	uint64_t request = migrate_control(volume->client, command, note_answer, asking);
 	int status = -EAGAIN;
 
 	if (!request)
-		answered_server(asking, -EAGAIN, "");
+		note_answer(asking, -EAGAIN, "");
 	if (wait_for_answer(asking, &deadline)) {
 		status = asking->status;
 		*text = asking->text;
@@ -141,8 +141,8 @@ static int ask_control(struct mg_volume *volume, const char *command, char **tex
 	return status;
 }
 
-static int ask_takeover_server(struct mg_volume *volume, const char *verb, const void *handle,
-			       size_t len, const char *rest, char **text)
+static int send_question(struct mg_volume *volume, const char *verb, const void *handle, size_t len,
+			 const char *rest, char **text)
 {
 	char command[COMMAND_MAX];
 	int at = snprintf(command, sizeof(command), "%s ", verb);
@@ -159,14 +159,14 @@ static int ask_takeover_server(struct mg_volume *volume, const char *verb, const
 int mg_takeover_server_ask(struct mg_takeover_server *server, const char *verb, const void *handle,
 			   size_t len, const char *rest, char **text)
 {
-	struct mg_export *export = begin_server(server);
+	struct mg_export *export = begin_asking(server);
 	int status;
 
 	*text = NULL;
 	if (!export)
 		return -EAGAIN;
-	status = ask_takeover_server(export->volume, verb, handle, len, rest, text);
-	end(server, export);
+	status = send_question(export->volume, verb, handle, len, rest, text);
+	end_asking(server, export);
 	return status;
 }
 
@@ -206,14 +206,14 @@ int mg_takeover_server_find(struct mg_takeover_server *server,
 
 	if (!len || len > MIGRATE_OLD_HANDLE_MAX)
 		return -ESTALE;
-	export = begin_server(server);
+	export = begin_asking(server);
 	if (!export)
 		return -EAGAIN;
 	deadline = mg_deadline(export->volume);
-	status = ask_takeover_server(export->volume, "directory", handle, len, "", &text);
+	status = send_question(export->volume, "directory", handle, len, "", &text);
 	gsh_free(text);
 	if (status == -ENOTDIR && !many_ask(server))
 		status = wait_for_file(index, handle, len, &deadline);
-	end(server, export);
+	end_asking(server, export);
 	return status;
 }

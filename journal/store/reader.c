@@ -113,7 +113,7 @@ bool journal_state(struct journal_reader *reader, struct journal_state *state, G
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-static bool damaged_reader(struct journal_reader *reader, GError **error)
+static bool fail_damaged(struct journal_reader *reader, GError **error)
 {
 	return journal_env_fail(&reader->env, MDB_CORRUPTED, error);
 }
@@ -177,7 +177,7 @@ bool journal_names(struct journal_reader *reader, const struct migrate_binding *
 	}
 	mdb_cursor_close(cursor);
 	if (!good)
-		return damaged_reader(reader, error);
+		return fail_damaged(reader, error);
 	return !ret || ret == MDB_NOTFOUND || journal_env_fail(&reader->env, ret, error);
 }
 
@@ -207,7 +207,7 @@ bool journal_each(struct journal_reader *reader, uint64_t after, journal_row_fn 
 	}
 	mdb_cursor_close(cursor);
 	if (!good)
-		return damaged_reader(reader, error);
+		return fail_damaged(reader, error);
 	return !ret || ret == MDB_NOTFOUND || journal_env_fail(&reader->env, ret, error);
 }
 
@@ -240,7 +240,8 @@ bool journal_was_made(struct journal_reader *reader, const struct journal_row *r
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
-static bool refuse_reader(struct journal_reader *reader, int code, const char *why, GError **error)
+static bool set_reader_error(struct journal_reader *reader, int code, const char *why,
+			     GError **error)
 {
 	g_set_error(error, JOURNAL_ERROR, code, "%s: %s", reader->env.dir, why);
 	return false;
@@ -270,15 +271,15 @@ bool journal_settle(struct journal_reader *reader, bool scan, int timeout_ms, GE
 		const int64_t now = journal_boottime();
 
 		if (pid <= 0)
-			return refuse_reader(reader, ESRCH,
-					     "no migrate-journal is running: systemctl start "
-					     "migrate-journal@NAME",
-					     error);
+			return set_reader_error(reader, ESRCH,
+						"no migrate-journal is running: systemctl start "
+						"migrate-journal@NAME",
+						error);
 		if (reader->stop && *reader->stop)
-			return refuse_reader(reader, ECANCELED, "stopped", error);
+			return set_reader_error(reader, ECANCELED, "stopped", error);
 		/* It may have been asked to try once more. */
 		if (live.full && now - asked > FULL_NS)
-			return refuse_reader(
+			return set_reader_error(
 				reader, ENOSPC,
 				"there is no room for the journal: make some on that file "
 				"system",
@@ -289,9 +290,9 @@ bool journal_settle(struct journal_reader *reader, bool scan, int timeout_ms, GE
 			return true;
 		if (timeout_ms >= 0 && now - asked > timeout_ms * INT64_C(1000000) &&
 		    !(scan && live.scanning))
-			return refuse_reader(reader, ETIMEDOUT,
-					     "the journal is not up to date yet: try again later",
-					     error);
+			return set_reader_error(
+				reader, ETIMEDOUT,
+				"the journal is not up to date yet: try again later", error);
 		/* Again after a while: it may have been started anew meanwhile. */
 		if (!signalled || now - signalled > INT64_C(1000000000)) {
 			kill(pid, scan && live.scanned < asked && !live.scanning

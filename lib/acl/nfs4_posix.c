@@ -335,7 +335,7 @@ static struct acl *translate(const struct question *q, uint16_t *less)
 }
 
 G_GNUC_PRINTF(2, 3)
-static void lose_posix(struct nfs4_posix *posix, const char *format, ...)
+static void add_lost_text(struct nfs4_posix *posix, const char *format, ...)
 {
 	va_list args;
 
@@ -372,14 +372,15 @@ static void lose_other_rights(struct nfs4_posix *posix, const struct question *q
 		denies |= answer.said && !answer.sure && !answer.maybe;
 	}
 	if (unknown)
-		lose_posix(posix, "%u entries for who is nobody here", unknown);
+		add_lost_text(posix, "%u entries for who is nobody here", unknown);
 	if (audit)
-		lose_posix(posix, "%u entries that watch access", audit);
+		add_lost_text(posix, "%u entries that watch access", audit);
 	if (grants)
-		lose_posix(posix, "rights to change attributes, ACL or owner, or to delete");
+		add_lost_text(posix, "rights to change attributes, ACL or owner, or to delete");
 	if (denies)
-		lose_posix(posix, "that attributes and ACL cannot be read or written, or it not be "
-				  "deleted");
+		add_lost_text(posix,
+			      "that attributes and ACL cannot be read or written, or it not be "
+			      "deleted");
 }
 
 static void set_owner_perms(struct acl *acl, uint16_t perms)
@@ -410,7 +411,7 @@ static void inherit(struct nfs4_posix *posix, struct question *q, uint16_t *less
 	if (!mixed)
 		return;
 	set_owner_perms(posix->inherited, 7);
-	lose_posix(posix, "what files alone inherit, or directories, or one level");
+	add_lost_text(posix, "what files alone inherit, or directories, or one level");
 }
 
 void nfs4_posix_init(struct nfs4_posix *posix, const struct source_nfs4_acl *acl,
@@ -425,9 +426,10 @@ void nfs4_posix_init(struct nfs4_posix *posix, const struct source_nfs4_acl *acl
 	if (q.directory)
 		inherit(posix, &q, &less);
 	if (less)
-		lose_posix(posix, "%s%s%sfor some, by its order, its denials, or half of a right",
-			   less & 4 ? "reading " : "", less & 2 ? "writing " : "",
-			   less & 1 ? "executing or traversing " : "");
+		add_lost_text(posix,
+			      "%s%s%sfor some, by its order, its denials, or half of a right",
+			      less & 4 ? "reading " : "", less & 2 ? "writing " : "",
+			      less & 1 ? "executing or traversing " : "");
 }
 
 void nfs4_posix_clear(struct nfs4_posix *posix)

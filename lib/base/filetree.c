@@ -87,7 +87,7 @@ static void note_error(struct walk *walk, int error)
 }
 
 /* The object that the path is of. */
-static int call(struct walk *walk, const struct stat *st, bool leaf, int error)
+static int call_visitor(struct walk *walk, const struct stat *st, bool leaf, int error)
 {
 	const struct level *in = deepest(walk);
 	const char *tail = in ? walk->path->str + in->length + (in->length > 0) : walk->name;
@@ -131,7 +131,7 @@ static int enter(struct walk *walk, int dir_fd, const char *name)
 		return 0;
 	}
 	if (!S_ISDIR(st.st_mode))
-		return call(walk, &st, true, 0);
+		return call_visitor(walk, &st, true, 0);
 	fd = syscall(SYS_openat2, dir_fd, name, &how, sizeof how);
 	dir = fd < 0 ? NULL : fdopendir(fd);
 	if (dir) {
@@ -144,9 +144,9 @@ static int enter(struct walk *walk, int dir_fd, const char *name)
 	if (error == ENOENT || error == ENOTDIR || error == ELOOP || error == ESTALE)
 		return 0; /* gone since it was looked at */
 	if (error == EXDEV)
-		return call(walk, &st, true, 0);
+		return call_visitor(walk, &st, true, 0);
 	note_error(walk, -error);
-	return call(walk, &st, false, -error);
+	return call_visitor(walk, &st, false, -error);
 }
 
 /* From a directory in it. */
@@ -165,7 +165,7 @@ static bool open_again(struct level *level, int below)
 	return false;
 }
 
-static int leave_filetree(struct walk *walk)
+static int leave_directory(struct walk *walk)
 {
 	const struct level done = *deepest(walk);
 	struct level *in;
@@ -176,7 +176,7 @@ static int leave_filetree(struct walk *walk)
 	ret = in && !in->dir && !open_again(in, dirfd(done.dir)) ? -ESTALE : 0;
 	closedir(done.dir);
 	if (!ret)
-		ret = call(walk, &done.st, done.leaf, done.error);
+		ret = call_visitor(walk, &done.st, done.leaf, done.error);
 	return ret;
 }
 
@@ -196,7 +196,7 @@ static int next(struct walk *walk)
 	} else {
 		if (errno)
 			note_error(walk, -errno);
-		ret = leave_filetree(walk);
+		ret = leave_directory(walk);
 	}
 	in = deepest(walk);
 	if (in && walk->levels->len <= depth)

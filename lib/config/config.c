@@ -204,8 +204,8 @@ static const struct key {
 	{"socket", config_parse_socket, FIELD(socket), .use = FOR_NONE},
 };
 
-static gboolean parse_number_config(const struct key *key, unsigned *field,
-				    const struct config_place *at, GError **error)
+static gboolean parse_unsigned(const struct key *key, unsigned *field,
+			       const struct config_place *at, GError **error)
 {
 	guint64 value;
 
@@ -368,7 +368,7 @@ static gboolean parse_volume(const char *file, GKeyFile *parsed, const char *gro
 		} else if (!(key->parse ? key->parse(field, &at, error)
 			     : key->words
 				     ? config_take_word(field, key->words, key->n_words, &at, error)
-				     : parse_number_config(key, field, &at, error))) {
+				     : parse_unsigned(key, field, &at, error))) {
 			return FALSE;
 		}
 	}

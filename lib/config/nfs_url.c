@@ -10,8 +10,8 @@
 	"nfs://host[:port]/path[?mountport=N&nfsport=N&aclport=N&version=V&sec=S&xprtsec=X&uid=N&" \
 	"gid=N]"
 
-static gboolean get_number_url(const struct nfs_url *url, const char *name, const char *text,
-			       guint64 min, guint64 max, guint64 *value, GError **error)
+static gboolean parse_argument_number(const struct nfs_url *url, const char *name, const char *text,
+				      guint64 min, guint64 max, guint64 *value, GError **error)
 {
 	if (g_ascii_string_to_unsigned(text, 10, min, max, value, NULL))
 		return TRUE;
@@ -91,16 +91,16 @@ static gboolean set_argument(struct nfs_url *url, const char *name, const char *
 	guint64 number;
 
 	if (strcmp(name, "aclport") == 0) {
-		if (!get_number_url(url, name, value, 0, 65535, &number, error))
+		if (!parse_argument_number(url, name, value, 0, 65535, &number, error))
 			return FALSE;
 		url->acl_port = (uint16_t)number;
 		url->no_acl = number == 0;
 	} else if (strcmp(name, "nfsport") == 0 || strcmp(name, "mountport") == 0) {
-		if (!get_number_url(url, name, value, 1, 65535, &number, error))
+		if (!parse_argument_number(url, name, value, 1, 65535, &number, error))
 			return FALSE;
 		*(name[0] == 'n' ? &url->nfs_port : &url->mount_port) = (uint16_t)number;
 	} else if (strcmp(name, "uid") == 0 || strcmp(name, "gid") == 0) {
-		if (!get_number_url(url, name, value, 0, UINT32_MAX, &number, error))
+		if (!parse_argument_number(url, name, value, 0, UINT32_MAX, &number, error))
 			return FALSE;
 		*(name[0] == 'u' ? &url->uid : &url->gid) = (uint32_t)number;
 	} else if (strcmp(name, "version") == 0) {

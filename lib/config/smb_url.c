@@ -9,7 +9,7 @@
 #define URL_FORM "smb://[DOMAIN;]USER@host[:port]/share[/path]"
 #define PORT	 445
 
-static gboolean wrong_url(const struct smb_url *url, GError **error, const char *what)
+static gboolean set_url_error(const struct smb_url *url, GError **error, const char *what)
 {
 	return error_set(error, EINVAL, "%s: %s; write " URL_FORM, url->text, what);
 }
@@ -19,9 +19,10 @@ static gboolean wrong_password(struct smb_url *url, GError **error)
 {
 	g_free(url->text);
 	url->text = g_strdup("smb://...");
-	return wrong_url(url, error,
-			 "a password does not belong into a URL: put it into a file and name that "
-			 "with smb-password-file; an @ in the share or the path is written %40");
+	return set_url_error(
+		url, error,
+		"a password does not belong into a URL: put it into a file and name that "
+		"with smb-password-file; an @ in the share or the path is written %40");
 }
 
 static gboolean parse_user(struct smb_url *url, const char *text, size_t len, GError **error)
@@ -35,11 +36,12 @@ static gboolean parse_user(struct smb_url *url, const char *text, size_t len, GE
 	url->user = g_uri_unescape_string(raw, NULL);
 	url->domain = g_uri_unescape_string(domain, NULL);
 	if (!url->user || !url->domain)
-		return wrong_url(url, error, "a percent sign in the user's name is written %25");
+		return set_url_error(url, error,
+				     "a percent sign in the user's name is written %25");
 	if (strchr(url->user, ':'))
 		return wrong_password(url, error);
 	if (!*url->user)
-		return wrong_url(url, error, "the user has no name");
+		return set_url_error(url, error, "the user has no name");
 	return TRUE;
 }
 
@@ -51,10 +53,11 @@ static gboolean parse_path(struct smb_url *url, const char *text, GError **error
 	if (!path)
 		return FALSE;
 	if (!path[1])
-		return wrong_url(url, error, "no share there");
+		return set_url_error(url, error, "no share there");
 	if (strpbrk(path, "\\:*?\"<>|"))
-		return wrong_url(url, error,
-				 "a share or directory with one of \\ : * ? \" < > | in its name");
+		return set_url_error(
+			url, error,
+			"a share or directory with one of \\ : * ? \" < > | in its name");
 	below = strchr(path + 1, '/');
 	url->share = below ? g_strndup(path + 1, (gsize)(below - path - 1)) : g_strdup(path + 1);
 	url->path = g_strdup(below ? below + 1 : "");
@@ -71,16 +74,16 @@ gboolean smb_url_parse(const char *text, struct smb_url *url, GError **error)
 		return wrong_password(url, error);
 	at = g_strrstr_len(user, path - user, "@");
 	if (!at)
-		return wrong_url(url, error, "no user there");
+		return set_url_error(url, error, "no user there");
 	if (!parse_user(url, user, (size_t)(at - user), error))
 		return FALSE;
 	wrong = url_host(at + 1, (gsize)(path - at - 1), &url->host, &url->port);
 	if (wrong)
-		return wrong_url(url, error, wrong);
+		return set_url_error(url, error, wrong);
 	if (*path != '/')
-		return wrong_url(url, error, "no share there");
+		return set_url_error(url, error, "no share there");
 	if (strpbrk(path, "?#"))
-		return wrong_url(url, error, "arguments after ? or # are not known here");
+		return set_url_error(url, error, "arguments after ? or # are not known here");
 	return parse_path(url, path, error);
 }
 

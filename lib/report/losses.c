@@ -38,7 +38,7 @@ char *loss_escape(const char *text)
 	return g_strescape(text, NULL);
 }
 
-static gpointer hash_loss(const char *line, size_t len)
+static gpointer hash_line(const char *line, size_t len)
 {
 	uint64_t h = UINT64_C(14695981039346656037);
 
@@ -48,15 +48,15 @@ static gpointer hash_loss(const char *line, size_t len)
 }
 
 /* Lock held.  Whether it is new. */
-static bool remember_loss(struct losses *losses, const char *line, size_t len)
+static bool remember_line(struct losses *losses, const char *line, size_t len)
 {
 	if (g_hash_table_size(losses->known) >= KNOWN_MAX)
 		g_hash_table_remove_all(losses->known);
-	return g_hash_table_add(losses->known, hash_loss(line, len));
+	return g_hash_table_add(losses->known, hash_line(line, len));
 }
 
 /* Lock held. */
-static void count(struct losses *losses, const char *line)
+static void count_line(struct losses *losses, const char *line)
 {
 	if (!g_str_has_prefix(line, "volume\t"))
 		losses->lines++;
@@ -65,7 +65,7 @@ static void count(struct losses *losses, const char *line)
 }
 
 /* Lock held.  A crash may have cut the last line. */
-static void load_loss(struct losses *losses)
+static void load_lines(struct losses *losses)
 {
 	char *line = NULL;
 	size_t room = 0;
@@ -79,8 +79,8 @@ static void load_loss(struct losses *losses)
 			losses->dirty = write(losses->fd, "\n", 1) == 1;
 			len++;
 		}
-		count(losses, line);
-		remember_loss(losses, line, len - 1);
+		count_line(losses, line);
+		remember_line(losses, line, len - 1);
 	}
 	free(line);
 	if (file)
@@ -113,7 +113,7 @@ void losses_set_directory(struct losses *losses, int private_fd)
 	g_hash_table_remove_all(losses->known);
 	if (private_fd >= 0 && faccessat(private_fd, LOSSES_FILE, F_OK, 0) == 0 &&
 	    open_file(losses) == 0)
-		load_loss(losses);
+		load_lines(losses);
 	g_mutex_unlock(&losses->lock);
 }
 
@@ -139,7 +139,7 @@ void losses_free(struct losses *losses)
 }
 
 /* Lock held.  Half a line is taken back. */
-static int append_loss(struct losses *losses, const char *line, size_t len)
+static int append_line(struct losses *losses, const char *line, size_t len)
 {
 	int ret = open_file(losses);
 	off_t before;
@@ -165,12 +165,12 @@ int losses_add(struct losses *losses, enum loss_kind kind, const char *path, con
 	int ret = 0;
 
 	g_mutex_lock(&losses->lock);
-	if (remember_loss(losses, line, len - 1)) {
-		ret = append_loss(losses, line, len);
+	if (remember_line(losses, line, len - 1)) {
+		ret = append_line(losses, line, len);
 		if (ret) {
-			g_hash_table_remove(losses->known, hash_loss(line, len - 1));
+			g_hash_table_remove(losses->known, hash_line(line, len - 1));
 		} else {
-			count(losses, line);
+			count_line(losses, line);
 			losses->dirty = true;
 		}
 	}
@@ -221,7 +221,7 @@ int losses_sync(struct losses *losses)
 	return ret;
 }
 
-static int copy_loss(int from, int to)
+static int copy_lines(int from, int to)
 {
 	char room[65536];
 	ssize_t n;
@@ -233,7 +233,7 @@ static int copy_loss(int from, int to)
 }
 
 /* Head and lines into dir/new, then dir/name. */
-static int keep_loss(int from, int dir, const char *name, const char *head)
+static int write_kept(int from, int dir, const char *name, const char *head)
 {
 	g_autofree char *new = g_strconcat(name, ".new", NULL);
 	int fd = openat(dir, new, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -242,7 +242,7 @@ static int keep_loss(int from, int dir, const char *name, const char *head)
 	if (!ret && write(fd, head, strlen(head)) != (ssize_t)strlen(head))
 		ret = -ENOSPC;
 	if (!ret && from >= 0)
-		ret = copy_loss(from, fd);
+		ret = copy_lines(from, fd);
 	if (!ret && fsync(fd) < 0)
 		ret = -errno;
 	if (fd >= 0)
@@ -266,7 +266,7 @@ int losses_keep(struct losses *losses, const char *path, const char *head)
 		return -errno;
 	g_mutex_lock(&losses->lock);
 	from = openat(losses->dir_fd, LOSSES_FILE, O_RDONLY | O_CLOEXEC);
-	ret = from < 0 && errno != ENOENT ? -errno : keep_loss(from, to, name, head);
+	ret = from < 0 && errno != ENOENT ? -errno : write_kept(from, to, name, head);
 	g_mutex_unlock(&losses->lock);
 	if (from >= 0)
 		close(from);

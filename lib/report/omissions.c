@@ -17,7 +17,7 @@
 #define VERSION 1
 #define HEAD	28
 
-static uint32_t hash(const char *name)
+static uint32_t hash_name(const char *name)
 {
 	const uint64_t h = source_hash(name, strlen(name));
 
@@ -31,12 +31,12 @@ void omissions_add(struct omissions *left, const char *name)
 		return;
 	}
 	left->what |= LEFT_NAMES;
-	left->names[left->count++] = hash(name);
+	left->names[left->count++] = hash_name(name);
 }
 
 bool omissions_has(const struct omissions *left, const char *name)
 {
-	const uint32_t wanted = left->count ? hash(name) : 0;
+	const uint32_t wanted = left->count ? hash_name(name) : 0;
 
 	for (unsigned i = 0; i < left->count; i++)
 		if (left->names[i] == wanted)
@@ -65,7 +65,7 @@ static void put_integer(uint8_t **p, uint64_t value, unsigned bytes)
 		*(*p)++ = (uint8_t)(value >> (8 * i));
 }
 
-static uint64_t get(const uint8_t **p, unsigned bytes)
+static uint64_t get_integer(const uint8_t **p, unsigned bytes)
 {
 	uint64_t value = 0;
 
@@ -114,19 +114,19 @@ void omissions_get(const char *path, struct omissions *left)
 	*left = (struct omissions){0};
 	if (len < 0 && (errno == ENODATA || errno == EOPNOTSUPP))
 		return;
-	if (len < HEAD || len % 4 || get(&p, 1) != VERSION) {
+	if (len < HEAD || len % 4 || get_integer(&p, 1) != VERSION) {
 		left->what = LEFT_ANY;
 		return;
 	}
-	left->what = (unsigned)get(&p, 1);
-	left->mode = (mode_t)get(&p, 2);
-	left->uid = (uint32_t)get(&p, 4);
-	left->gid = (uint32_t)get(&p, 4);
-	left->mtime = (int64_t)get(&p, 8);
-	left->acl = get(&p, 8);
+	left->what = (unsigned)get_integer(&p, 1);
+	left->mode = (mode_t)get_integer(&p, 2);
+	left->uid = (uint32_t)get_integer(&p, 4);
+	left->gid = (uint32_t)get_integer(&p, 4);
+	left->mtime = (int64_t)get_integer(&p, 8);
+	left->acl = get_integer(&p, 8);
 	left->count = (unsigned)(len - HEAD) / 4;
 	for (unsigned i = 0; i < left->count; i++)
-		left->names[i] = (uint32_t)get(&p, 4);
+		left->names[i] = (uint32_t)get_integer(&p, 4);
 }
 
 unsigned omissions_get_told(int root_fd)

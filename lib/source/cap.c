@@ -41,7 +41,7 @@ struct cap {
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-static int take_place_cap(int fd)
+static int lock_place(int fd)
 {
 	for (int i = 0; i < PLACES; i++) {
 		struct flock lock = {
@@ -53,7 +53,7 @@ static int take_place_cap(int fd)
 	return -1;
 }
 
-static bool is_ours_cap(int fd)
+static bool is_own_file(int fd)
 {
 	struct stat st;
 
@@ -74,7 +74,7 @@ struct cap *cap_open(const char *path, GError **error)
 	struct shared *shared = MAP_FAILED;
 	struct cap *cap;
 
-	if (fd >= 0 && is_ours_cap(fd))
+	if (fd >= 0 && is_own_file(fd))
 		shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (shared == MAP_FAILED) {
 		error_set(error, errno,
@@ -92,7 +92,7 @@ struct cap *cap_open(const char *path, GError **error)
 	cap = g_new0(struct cap, 1);
 	cap->shared = shared;
 	cap->fd = fd;
-	cap->place = take_place_cap(fd);
+	cap->place = lock_place(fd);
 	cap->bytes.shared = &shared->bytes_free;
 	cap->calls.shared = &shared->calls_free;
 	return cap;

@@ -240,7 +240,7 @@ static void end_pauses(struct gate *gate)
 
 static void let_pass(struct gate *gate);
 
-static void request_done_gate(struct backend_request *req, unsigned *under_way)
+static void backend_request_done(struct backend_request *req, unsigned *under_way)
 {
 	struct gate *gate = req->gate.owner;
 	gint64 now = g_get_monotonic_time();
@@ -270,12 +270,12 @@ static void request_done_gate(struct backend_request *req, unsigned *under_way)
 
 static void foreground_done(struct backend_request *req)
 {
-	request_done_gate(req, &req->gate.owner->foreground);
+	backend_request_done(req, &req->gate.owner->foreground);
 }
 
 static void background_done(struct backend_request *req)
 {
-	request_done_gate(req, &req->gate.owner->background);
+	backend_request_done(req, &req->gate.owner->background);
 }
 
 /* Lock held, and given up meanwhile. */
@@ -297,7 +297,7 @@ static void submit_unlocked(struct gate *gate, struct backend_request *req)
 		g_cond_broadcast(&gate->changed);
 }
 
-static void complete_request_gate(struct backend_request *req, int status)
+static void finish_request(struct backend_request *req, int status)
 {
 	req->status = status;
 	req->done(req);
@@ -359,7 +359,7 @@ void gate_submit(struct gate *gate, struct backend_request *req)
 	g_mutex_lock(&gate->lock);
 	if (gate->closed) {
 		g_mutex_unlock(&gate->lock);
-		complete_request_gate(req, -ECANCELED);
+		finish_request(req, -ECANCELED);
 		return;
 	}
 	if (!req->trace.peer)
@@ -404,7 +404,7 @@ static void take_back(struct gate *gate,
 	g_mutex_unlock(&gate->lock);
 	while ((link = g_queue_pop_head_link(&found))) {
 		trace_request(TRACE_WITHDRAWN, link->data, 0, status);
-		complete_request_gate(link->data, status);
+		finish_request(link->data, status);
 	}
 }
 

@@ -95,7 +95,7 @@ static const unsigned flags_of_clients[][2] = {
 };
 
 /* Lock held: what came until now is to be in the snapshot, if it matters. */
-static void look_again_clients(struct clients *clients, int64_t changed)
+static void refresh_clients(struct clients *clients, int64_t changed)
 {
 	g_autoptr(GError) error = NULL;
 	struct journal_state state;
@@ -145,7 +145,7 @@ bool proof_is_clients(struct clients *clients, int fd, const struct source_attr 
 	if (!clients->reader || (!times && !differs))
 		return times;
 	g_mutex_lock(&clients->lock);
-	look_again_clients(clients, ns(&st.stx_ctime));
+	refresh_clients(clients, ns(&st.stx_ctime));
 	found = by_journal(clients, fd, &st, times, aspect);
 	g_mutex_unlock(&clients->lock);
 	return found;

@@ -46,7 +46,7 @@ struct disk {
 
 /* ---- this side ---- */
 
-static void fail_content(struct reading *reading, int *where, int status)
+static void set_first_status(struct reading *reading, int *where, int status)
 {
 	g_mutex_lock(&reading->lock);
 	if (!*where)
@@ -93,7 +93,7 @@ static void run_window(gpointer data, gpointer user)
 	int ret = read_here(window->reading, window);
 
 	if (ret)
-		fail_content(window->reading, &window->reading->content->here, ret);
+		set_first_status(window->reading, &window->reading->content->here, ret);
 	one_less(window);
 }
 
@@ -152,9 +152,9 @@ static void part_done(struct asked *asked)
 		return;
 	}
 	if (req->status)
-		fail_content(reading, &reading->content->there, req->status);
+		set_first_status(reading, &reading->content->there, req->status);
 	else if (part->len)
-		fail_content(reading, &reading->content->there, -ENODATA);
+		set_first_status(reading, &reading->content->there, -ENODATA);
 	one_less(part->window);
 }
 

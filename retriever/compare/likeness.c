@@ -131,7 +131,7 @@ static ssize_t list(int fd, char **names)
 	return len;
 }
 
-static ssize_t get_likeness(int fd, const char *name, char **value)
+static ssize_t get_xattr_value(int fd, const char *name, char **value)
 {
 	ssize_t len;
 
@@ -179,7 +179,7 @@ static bool is_left_out(const struct pair *pair, const char *name)
 static bool is_value(const struct pair *pair, const char *name)
 {
 	g_autofree char *value = NULL;
-	ssize_t len = get_likeness(pair->is, name, &value);
+	ssize_t len = get_xattr_value(pair->is, name, &value);
 
 	for (guint i = 0; pair->xattrs && i < pair->xattrs->list->len; i++) {
 		const struct source_xattr *x =
@@ -194,8 +194,8 @@ static bool is_value(const struct pair *pair, const char *name)
 static void compare_value(const struct pair *pair, const char *name)
 {
 	g_autofree char *a = NULL, *b = NULL;
-	ssize_t a_len = get_likeness(pair->should, name, &a),
-		b_len = get_likeness(pair->is, name, &b);
+	ssize_t a_len = get_xattr_value(pair->should, name, &a),
+		b_len = get_xattr_value(pair->is, name, &b);
 
 	if (is_left_out(pair, name))
 		pair->like->lost = true;
@@ -238,9 +238,9 @@ static int set(struct scratches *scratches, int fd, const struct source_attr *at
 	return ret;
 }
 
-static int compare_in_likeness(struct scratches *scratches, int scratch, int fd,
-			       const struct source_attr *attr, const struct source_xattrs *xattrs,
-			       struct likeness *like)
+static int compare_scratch(struct scratches *scratches, int scratch, int fd,
+			   const struct source_attr *attr, const struct source_xattrs *xattrs,
+			   struct likeness *like)
 {
 	struct pair pair = {
 		.should = scratch, .is = fd, .attr = attr, .xattrs = xattrs, .like = like};
@@ -275,7 +275,7 @@ int likeness_compare(struct scratches *scratches, int fd, const struct source_at
 	like->xattrs = g_string_new(NULL);
 	if (scratch < 0)
 		return scratch;
-	ret = compare_in_likeness(scratches, scratch, fd, attr, xattrs, like);
+	ret = compare_scratch(scratches, scratch, fd, attr, xattrs, like);
 	scratch_give(scratches, kind, scratch);
 	return ret;
 }

@@ -375,7 +375,7 @@ static int compare_again(struct mending *m)
 	return check_mend(m);
 }
 
-static int open_object_mend(struct mending *m)
+static int open_mended(struct mending *m)
 {
 	const mode_t mode = m->compared.entry.mode;
 	const int flags = O_NOFOLLOW | O_NONBLOCK | O_NOATIME | O_CLOEXEC;
@@ -392,7 +392,7 @@ static int mend(struct mending *m)
 	int ret = compare_again(m);
 
 	if (!ret)
-		ret = open_object_mend(m);
+		ret = open_mended(m);
 	if (ret)
 		return ret;
 	if (m->compared.entry.status != PROOF_DIFFERENT) {

@@ -169,7 +169,7 @@ static bool is_linked(const struct own_entry *entry)
 	return !S_ISDIR(entry->st->st_mode) && entry->st->st_nlink > 1;
 }
 
-static int count_names_apart(void *arg, const struct own_entry *entry)
+static int count_linked_name(void *arg, const struct own_entry *entry)
 {
 	struct apart *apart = arg;
 	gint64 inode = (gint64)entry->st->st_ino;
@@ -208,7 +208,7 @@ int apart_make(struct retriever *retriever, int dir_fd, const char *name)
 	int ret;
 
 	apart.names = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
-	ret = own_walk(dir_fd, name, count_names_apart, &apart);
+	ret = own_walk(dir_fd, name, count_linked_name, &apart);
 	if (!ret && g_hash_table_size(apart.names))
 		ret = own_walk(dir_fd, name, part_one, &apart);
 	g_hash_table_unref(apart.names);

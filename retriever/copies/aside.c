@@ -197,7 +197,7 @@ struct aside_listing {
 	void *arg;
 };
 
-static int list_entry_aside(void *arg, const struct own_entry *entry)
+static int list_aside_entry(void *arg, const struct own_entry *entry)
 {
 	const struct aside_listing *listing = arg;
 
@@ -208,7 +208,7 @@ int aside_walk(struct retriever *retriever, aside_fn fn, void *arg)
 {
 	struct aside_listing listing = {fn, arg};
 
-	return MIN(own_walk(retriever->private_fd, ASIDE_DIR, list_entry_aside, &listing), 0);
+	return MIN(own_walk(retriever->private_fd, ASIDE_DIR, list_aside_entry, &listing), 0);
 }
 
 static bool count_listed(void *arg, const char *path, const struct stat *st)

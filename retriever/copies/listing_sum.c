@@ -101,8 +101,8 @@ static uint64_t sum_names(const GArray *names)
 	return sum;
 }
 
-static size_t encode_listing_sum(uint8_t *value, const struct sum *sum,
-				 const struct migrate_binding *binding)
+static size_t encode_sum(uint8_t *value, const struct sum *sum,
+			 const struct migrate_binding *binding)
 {
 	const uint64_t fields[FIELDS] = {htole64(sum->version), htole64(sum->sum),
 					 htole64(sum->entries), htole64(sum->files),
@@ -136,8 +136,7 @@ static int store(int dir_fd, const struct sum *sum)
 	uint8_t value[VALUE_MAX];
 	int ret = migrate_binding_get(dir_fd, "", &binding);
 
-	if (!ret &&
-	    fsetxattr(dir_fd, XATTR_LISTED, value, encode_listing_sum(value, sum, &binding), 0) < 0)
+	if (!ret && fsetxattr(dir_fd, XATTR_LISTED, value, encode_sum(value, sum, &binding), 0) < 0)
 		ret = -errno;
 	return ret;
 }
@@ -183,7 +182,7 @@ static int head_of(int dir_fd, struct sum sum, uint8_t head[VALUE_MAX], size_t *
 	if (ret)
 		return ret;
 	sum.files = FILES_OPEN; /* it may be whole since */
-	*len = encode_listing_sum(head, &sum, &binding);
+	*len = encode_sum(head, &sum, &binding);
 	*ino = st.st_ino;
 	return 0;
 }
@@ -290,8 +289,8 @@ static bool is_single_file(const struct source_entry *e)
 }
 
 /* Lock held. */
-static void count_listing_sum(struct listing_sum *seen, const struct source_entry *e, uint64_t name,
-			      uint64_t sum)
+static void add_to_sum(struct listing_sum *seen, const struct source_entry *e, uint64_t name,
+		       uint64_t sum)
 {
 	seen->now.sum += sum;
 	seen->now.entries++;
@@ -310,7 +309,7 @@ void listing_sum_add(struct listing_sum *seen, const struct backend_batch *batch
 			&g_array_index(batch->entries, struct source_entry, i);
 		uint64_t name = listing_sum_hash(e->name);
 
-		count_listing_sum(seen, e, name, sum_of(e, name));
+		add_to_sum(seen, e, name, sum_of(e, name));
 		seen->files += seen->sums_up && is_single_file(e);
 		if (seen->passes && !S_ISDIR(e->attr.mode))
 			g_array_append_val(seen->is.names, name);
@@ -365,8 +364,7 @@ static bool is_all(const struct listing_sum *seen, const struct backend_batch *b
 
 /* Lock held.  all: without a look at what was listed.  No more than there were are passed over: a
  * listing that repeats itself has an end. */
-static bool pass_listing_sum(struct listing_sum *seen, int dir_fd, const struct source_entry *e,
-			     bool all)
+static bool pass_entry(struct listing_sum *seen, int dir_fd, const struct source_entry *e, bool all)
 {
 	uint64_t name = listing_sum_hash(e->name), sum = sum_of(e, name);
 
@@ -377,7 +375,7 @@ static bool pass_listing_sum(struct listing_sum *seen, int dir_fd, const struct 
 	}
 	if (!is_single_file(e))
 		return false;
-	count_listing_sum(seen, e, name, sum);
+	add_to_sum(seen, e, name, sum);
 	seen->passed++;
 	seen->files++;
 	return true;
@@ -400,7 +398,7 @@ void listing_sum_pass(struct listing_sum *seen, int dir_fd, struct backend_batch
 	for (guint i = 0; i < batch->entries->len && seen->passes; i++) {
 		struct source_entry *e = &g_array_index(batch->entries, struct source_entry, i);
 
-		if (!pass_listing_sum(seen, dir_fd, e, all))
+		if (!pass_entry(seen, dir_fd, e, all))
 			g_array_index(batch->entries, struct source_entry, left++) = *e;
 	}
 	if (seen->passes)

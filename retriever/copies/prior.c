@@ -183,7 +183,7 @@ static bool is_same(const struct stat *a, const struct stat *b)
 	return a->st_ino == b->st_ino && a->st_dev == b->st_dev;
 }
 
-static int put_directory_prior(struct retriever *retriever, int prior_fd, const char *name,
+static int put_prior_directory(struct retriever *retriever, int prior_fd, const char *name,
 			       const char *path)
 {
 	gint64 n = prior_names(retriever, prior_fd, name);
@@ -209,7 +209,7 @@ int prior_settle(struct retriever *retriever, int prior_fd, const char *path,
 	if (S_ISDIR(was.st_mode))
 		return S_ISDIR(attr->mode)
 			       ? 0
-			       : put_directory_prior(retriever, prior_fd, entry->name, path);
+			       : put_prior_directory(retriever, prior_fd, entry->name, path);
 	here = fstatat(dir_fd, as, &is, AT_SYMLINK_NOFOLLOW) == 0 && is_same(&was, &is);
 	older = (was.st_mode & S_IFMT) == (attr->mode & S_IFMT) &&
 		(!S_ISREG(was.st_mode) || !was.st_size || migrate_ns(was.st_mtim) <= attr->mtime ||
@@ -257,7 +257,7 @@ static int deal_with(struct retriever *retriever, int prior_fd, const char *name
 	return aside_put_left(retriever, dir_fd, prior_fd, name, path);
 }
 
-static bool is_name_prior(const struct dirent *e, const char *path)
+static bool is_copied_name(const struct dirent *e, const char *path)
 {
 	return strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 &&
 	       (*path || strcmp(e->d_name, MIGRATE_PRIVATE_DIR) != 0);
@@ -272,7 +272,7 @@ static gint64 count_left_over(struct retriever *retriever, DIR *dir, int dir_fd,
 	while ((e = readdir(dir))) {
 		gint64 names = 0;
 
-		if (is_name_prior(e, path) && look_at(dirfd(dir), e->d_name, dir_fd) >= LEFT_OVER)
+		if (is_copied_name(e, path) && look_at(dirfd(dir), e->d_name, dir_fd) >= LEFT_OVER)
 			names = prior_names(retriever, dirfd(dir), e->d_name);
 		if (names < 0)
 			return names;
@@ -291,7 +291,7 @@ static int sweep(struct retriever *retriever, DIR *dir, int dir_fd, const char *
 	if (ret)
 		return ret;
 	while (!ret && (errno = 0, e = readdir(dir)))
-		if (is_name_prior(e, path))
+		if (is_copied_name(e, path))
 			ret = deal_with(retriever, dirfd(dir), e->d_name, dir_fd, path);
 	if (!ret)
 		ret = -errno;

@@ -263,7 +263,7 @@ static void close_gaps(struct durability_later *later)
 	later->object->retriever->durability->close_gaps(later->object, gaps_closed, later);
 }
 
-static bool has_room_durability(struct object *object)
+static bool has_extent_room(struct object *object)
 {
 	bool room;
 
@@ -279,9 +279,9 @@ static void run_later(void *arg)
 	struct object *object = later->object;
 	int ret = 0;
 
-	if (!later->room || !has_room_durability(object))
+	if (!later->room || !has_extent_room(object))
 		ret = sync_object(object, later->for_client);
-	if (later->room && ret == 0 && !has_room_durability(object))
+	if (later->room && ret == 0 && !has_extent_room(object))
 		ret = -ENOSPC;
 	if (ret == -ENOSPC && !later->closed)
 		close_gaps(later);

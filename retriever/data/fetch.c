@@ -125,19 +125,19 @@ static void submit(struct retriever *retriever, struct transfer *list)
 }
 
 /* Lock held: nobody who comes now waits for it. */
-static void leave_fetch(const struct transfer *t)
+static void clear_inflight(const struct transfer *t)
 {
 	migrate_extents_remove(&file_of(t->object)->inflight[t->background], t->start, t->end);
 }
 
-static void forget_fetch(struct transfer *list)
+static void forget_transfer(struct transfer *list)
 {
 	while (list) {
 		struct transfer *next = list->next;
 		struct object *object = list->object;
 
 		g_mutex_lock(&object->lock);
-		leave_fetch(list);
+		clear_inflight(list);
 		g_mutex_unlock(&object->lock);
 		transfer_free(list);
 		list = next;
@@ -150,7 +150,7 @@ static void submit_or_fail(struct object *object, struct transfer *list, int ret
 		submit(object->retriever, list);
 		return;
 	}
-	forget_fetch(list);
+	forget_transfer(list);
 	if (ret == -ESTALE)
 		refind_start(object, transfer_again);
 	else
@@ -375,13 +375,13 @@ static void plan_more(struct object *object, bool background)
 }
 
 /* Without it. */
-static void drop_fetch(struct transfer *t)
+static void drop_transfer(struct transfer *t)
 {
 	struct object *object = object_ref(t->object);
 	bool background = t->background;
 
 	t->next = NULL;
-	forget_fetch(t);
+	forget_transfer(t);
 	plan_more(object, background);
 	object_unref(object);
 }
@@ -399,7 +399,7 @@ static void next_part(struct transfer *t, size_t len)
 				       t->start + len);
 	g_mutex_unlock(&object->lock);
 	if (old) {
-		drop_fetch(t);
+		drop_transfer(t);
 		return;
 	}
 	t->start += len;
@@ -491,7 +491,7 @@ static void transfer_failed(struct transfer *t, int status, const char *reason)
 	if (status == GATE_WITHDRAWN) { /* somebody may wait for it by now */
 		if (t->req.attempts)
 			object_note_later(object);
-		drop_fetch(t);
+		drop_transfer(t);
 		return;
 	}
 	/* a path that leads nowhere any more, or to something else */
@@ -509,7 +509,7 @@ static void transfer_failed(struct transfer *t, int status, const char *reason)
 	seek = status == -ESTALE && !reason;
 	reason = reason ? reason : reason_for(status);
 	if (!again)
-		leave_fetch(t);
+		clear_inflight(t);
 	/* under the lock: a retry in between would have cleared what this is about to set */
 	if (!again && !seek && of_the_range(status))
 		more = object_fail_range(object, start, end, status, reason, &waiters);
@@ -517,7 +517,7 @@ static void transfer_failed(struct transfer *t, int status, const char *reason)
 		object_fail_locked(object, status, reason, &waiters);
 	g_mutex_unlock(&object->lock);
 	if (again) {
-		drop_fetch(t);
+		drop_transfer(t);
 		return;
 	}
 	object_ref(object);

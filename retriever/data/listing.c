@@ -44,7 +44,7 @@ bool listing_is_endless(struct listing_progress *progress, uint64_t cookie, guin
 	return false;
 }
 
-static GBytes *key_of_listing(const struct source_object *directory, bool demand)
+static GBytes *make_listing_key(const struct source_object *directory, bool demand)
 {
 	g_autoptr(GByteArray) key = g_byte_array_new();
 	const uint8_t head[] = {demand, directory->handle_len};
@@ -61,7 +61,7 @@ static GBytes *key_of_listing(const struct source_object *directory, bool demand
 /* ---- who looks for something ---- */
 
 /* Those of one fileid. */
-static void answer_in_listing(struct seeker *seeker, int status, const char *name)
+static void answer_seekers(struct seeker *seeker, int status, const char *name)
 {
 	struct seeker *next;
 
@@ -107,7 +107,7 @@ static void end_pass(struct listing *listing, int status)
 		next = all->next;
 		all->next = NULL;
 		if (status || !all->late) {
-			answer_in_listing(all, status ? status : -ENOENT, NULL);
+			answer_seekers(all, status ? status : -ENOENT, NULL);
 			continue;
 		}
 		g_mutex_lock(&listing->retriever->listings->lock);
@@ -128,7 +128,7 @@ static void look_through(struct listing *listing, const struct backend_batch *ba
 		if (!seeker)
 			continue;
 		g_hash_table_steal(listing->seekers, &e->attr.fileid);
-		answer_in_listing(seeker, 0, e->name);
+		answer_seekers(seeker, 0, e->name);
 	}
 }
 
@@ -209,7 +209,7 @@ static struct listing *add_listing(struct retriever *retriever, GBytes *key,
 static struct listing *join_listing(struct retriever *retriever,
 				    const struct listing_wanted *wanted, bool demand)
 {
-	g_autoptr(GBytes) key = key_of_listing(wanted->directory, demand);
+	g_autoptr(GBytes) key = make_listing_key(wanted->directory, demand);
 	struct listing *listing = g_hash_table_lookup(retriever->listings->by_directory, key);
 	struct seeker *seeker = g_slice_new0(struct seeker);
 	bool start = !listing;

@@ -33,7 +33,7 @@ static enum backend_priority priority_of(const struct found *found)
 }
 
 /* One LOOKUP, waited for. */
-static int look_refind(struct retriever *retriever, struct found *at, const char *name)
+static int look_up_name(struct retriever *retriever, struct found *at, const char *name)
 {
 	struct backend_request req = {
 		.op = BACKEND_LOOKUP, .priority = priority_of(at), .hurried = true};
@@ -81,7 +81,7 @@ static int walk(struct retriever *retriever, const char *path, struct found *at)
 
 	for (char **name = names; *name && !ret; name++)
 		if (**name)
-			ret = look_refind(retriever, at, *name);
+			ret = look_up_name(retriever, at, *name);
 	return ret;
 }
 
@@ -103,7 +103,7 @@ static bool is_like(struct object *object, const struct source_attr *attr)
 }
 
 /* 0, LISTED or -errno. */
-static int find_refind(struct object *object, struct found *found)
+static int find_again(struct object *object, struct found *found)
 {
 	g_autofree char *path = source_path_of(object), *name = NULL, *parent = NULL;
 	int ret = -ENOENT;
@@ -124,7 +124,7 @@ static int find_refind(struct object *object, struct found *found)
 /* What the listing of its directory said. */
 static int find_listed(struct object *object, struct found *found, int status, const char *name)
 {
-	int ret = status ? status : look_refind(object->retriever, found, name);
+	int ret = status ? status : look_up_name(object->retriever, found, name);
 
 	return !ret && !is_like(object, &found->attr) ? -ESTALE : ret;
 }
@@ -179,7 +179,7 @@ struct refind_answer {
 	struct refind_place *place;
 };
 
-static void answered_refind(void *arg, int status, const char *name)
+static void take_listed_name(void *arg, int status, const char *name)
 {
 	struct refind_answer *answer = arg;
 
@@ -199,7 +199,7 @@ void refind_list(struct retriever *retriever, struct refind_place *const *places
 		answers[i] = (struct refind_answer){.all = &all, .place = places[i]};
 		wanted[i] = (struct listing_wanted){.directory = &places[i]->directory,
 						    .fileid = places[i]->fileid,
-						    .found = answered_refind,
+						    .found = take_listed_name,
 						    .arg = &answers[i]};
 	}
 	listing_find(retriever, wanted, n, true);
@@ -235,7 +235,7 @@ int refind_anew(struct object *object, enum version_trust trust, struct refind_p
 		const char **reason)
 {
 	struct found found = {.demand = true};
-	int ret = find_refind(object, &found);
+	int ret = find_again(object, &found);
 
 	if (ret != LISTED)
 		return adopt_anew(object, &found, ret, trust, reason);
@@ -320,11 +320,11 @@ static void listed(void *arg, int status, const char *name)
 	jobs_run(errand->object->retriever->jobs, job_of(errand), run_listed, errand);
 }
 
-static void run_refind(void *arg)
+static void run_errand(void *arg)
 {
 	struct errand *errand = arg;
 	struct object *object = errand->object;
-	int ret = find_refind(object, &errand->found);
+	int ret = find_again(object, &errand->found);
 
 	if (ret == LISTED)
 		listing_find(object->retriever,
@@ -377,7 +377,7 @@ static bool start(struct object *object, bool demand, void (*then)(struct object
 				  .then = then,
 				  .found.demand = demand,
 				  .before = before};
-	jobs_run(object->retriever->jobs, job_of(errand), run_refind, errand);
+	jobs_run(object->retriever->jobs, job_of(errand), run_errand, errand);
 	return true;
 }
 

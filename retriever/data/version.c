@@ -155,9 +155,9 @@ static int take_lightly(struct object *object, const struct source_object *sourc
 }
 
 /* Lock held, our bracket open: nobody writes to it. */
-static int take_in_version(struct object *object, const struct source_object *source,
-			   const struct source_attr *attr, enum version_trust trust,
-			   const char **reason)
+static int take_source_version(struct object *object, const struct source_object *source,
+			       const struct source_attr *attr, enum version_trust trust,
+			       const char **reason)
 {
 	struct migrate_record *rec = &object->record;
 	int ret = take_lightly(object, source, attr, trust, reason);
@@ -198,7 +198,7 @@ int version_take(struct object *object, const struct source_object *source,
 	if (!bracket)
 		return -EIO;
 	g_mutex_lock(&object->lock);
-	ret = take_in_version(object, source, attr, trust, reason);
+	ret = take_source_version(object, source, attr, trust, reason);
 	g_mutex_unlock(&object->lock);
 	bracket_abort(bracket);
 	if (!ret)

@@ -310,7 +310,7 @@ static int foresee(struct attributes_place *at, const char *name, uint32_t len, 
 #define PATH_ROOM (32 + NAME_MAX)
 
 /* Also of what cannot be opened. */
-static void path_of_attribute(char path[PATH_ROOM], const struct attributes_place *at)
+static void make_name_path(char path[PATH_ROOM], const struct attributes_place *at)
 {
 	g_snprintf(path, PATH_ROOM, "/proc/self/fd/%d/%s", at->fd, at->name);
 }
@@ -322,13 +322,13 @@ static int store(const struct attributes_place *at, const char *name, const void
 
 	if (!at->name)
 		return fsetxattr(at->fd, name, value, len, 0);
-	path_of_attribute(path, at);
+	make_name_path(path, at);
 	return lsetxattr(path, name, value, len, 0);
 }
 
 /* 0: set.  1: it never can be, for the reason in *why.  -errno: not now. */
-static int put_attribute(struct attributes_place *at, const char *name, const void *value,
-			 uint32_t len, const char **why)
+static int put_xattr(struct attributes_place *at, const char *name, const void *value, uint32_t len,
+		     const char **why)
 {
 	if (at->fd < 0)
 		return foresee(at, name, len, why);
@@ -363,7 +363,7 @@ static const char *acl_word(const char *name)
 	return strcmp(name, XATTR_ACL_DEFAULT) ? "ACL" : "default ACL";
 }
 
-/* Sets the decoded ACL.  As put_attribute(). */
+/* Sets the decoded ACL.  As put_xattr(). */
 static int put_acl(const struct volume_config *config, struct attributes_place *at,
 		   const char *name, struct acl *acl, const char **why)
 {
@@ -375,7 +375,7 @@ static int put_acl(const struct volume_config *config, struct attributes_place *
 		return 1;
 	}
 	value = acl_encode(acl, &len);
-	return put_attribute(at, name, value, len, why);
+	return put_xattr(at, name, value, len, why);
 }
 
 /* *perms: what the mode's permission bits must be with it, or without it. */
@@ -448,7 +448,7 @@ static int set_posix(const struct volume_config *config, struct attributes_place
 	return ret;
 }
 
-/* As put_attribute(): the whole of it as a descriptor, for Samba. */
+/* As put_xattr(): the whole of it as a descriptor, for Samba. */
 static int put_nt(const struct volume_config *config, struct attributes_place *at,
 		  const struct source_attr *attr, const struct source_nfs4_acl *acl,
 		  const char **why)
@@ -458,10 +458,10 @@ static int put_nt(const struct volume_config *config, struct attributes_place *a
 	g_autofree uint8_t *value =
 		nfs4_nt_encode(acl, uid, gid, map_id, (void *)config, &len, why);
 
-	return value ? put_attribute(at, XATTR_NTACL, value, len, why) : 1;
+	return value ? put_xattr(at, XATTR_NTACL, value, len, why) : 1;
 }
 
-/* As put_attribute(): what acl-mode asks for beside the POSIX ACL. */
+/* As put_xattr(): what acl-mode asks for beside the POSIX ACL. */
 static int put_beside(const struct volume_config *config, struct attributes_place *at,
 		      const struct source_attr *attr, const struct source_nfs4_acl *acl,
 		      struct attributes_result *carried)
@@ -473,8 +473,8 @@ static int put_beside(const struct volume_config *config, struct attributes_plac
 	if (nt)
 		ret = put_nt(config, at, attr, acl, &why);
 	if (config->acl_mode == ACL_MODE_KEEP)
-		ret = put_attribute(at, XATTR_NFS4_KEPT, acl->text->str, (uint32_t)acl->text->len,
-				    &why);
+		ret = put_xattr(at, XATTR_NFS4_KEPT, acl->text->str, (uint32_t)acl->text->len,
+				&why);
 	if (ret <= 0)
 		return ret;
 	lose(carried, LOSS_ACL, "the NFSv4 ACL could not be %s (%s)",
@@ -512,7 +512,7 @@ static int set_xattr(struct attributes_place *at, const struct source_xattr *xat
 {
 	const char *why = "not an attribute of users";
 	int ret = g_str_has_prefix(xattr->name, "user.")
-			  ? put_attribute(at, xattr->name, xattr->value, xattr->len, &why)
+			  ? put_xattr(at, xattr->name, xattr->value, xattr->len, &why)
 			  : 1;
 
 	if (ret == 0)
@@ -570,9 +570,8 @@ static int set_descriptor(struct attributes_place *at, const struct windows *win
 			  mode_t *perms, struct attributes_result *carried)
 {
 	const char *why = windows->why;
-	int ret = windows->acl
-			  ? put_attribute(at, XATTR_NTACL, windows->acl, windows->acl_len, &why)
-			  : 1;
+	int ret =
+		windows->acl ? put_xattr(at, XATTR_NTACL, windows->acl, windows->acl_len, &why) : 1;
 
 	if (ret <= 0) {
 		carried->acl = ret == 0;
@@ -584,7 +583,7 @@ static int set_descriptor(struct attributes_place *at, const struct windows *win
 	     windows->acl_len, why);
 	if (ruling)
 		*perms = windows->closed_perms;
-	ret = put_attribute(at, XATTR_NTACL, windows->closed, windows->closed_len, &why);
+	ret = put_xattr(at, XATTR_NTACL, windows->closed, windows->closed_len, &why);
 	return ret > 0 ? -EOPNOTSUPP : ret;
 }
 
@@ -647,9 +646,9 @@ static int set_windows(const struct volume_config *config, struct attributes_pla
 	return ret;
 }
 
-static struct windows *translate_attribute(const struct volume_config *config,
-					   const struct source_attr *attr,
-					   const struct source_xattrs *xattrs)
+static struct windows *translate_windows(const struct volume_config *config,
+					 const struct source_attr *attr,
+					 const struct source_xattrs *xattrs)
 {
 	const struct windows_map map = {.sids = config->map_sids,
 					.users = config->sid_users,
@@ -671,7 +670,7 @@ static int set_what_it_has(const struct volume_config *config, struct attributes
 			   const struct source_xattrs *xattrs, mode_t *perms,
 			   struct attributes_result *carried)
 {
-	struct windows *windows = translate_attribute(config, attr, xattrs);
+	struct windows *windows = translate_windows(config, attr, xattrs);
 	int ret = change_owner(config, at, attr, rules(config) ? windows : NULL, carried);
 
 	if (!ret && inherits && fremovexattr(at->fd, XATTR_ACL_ACCESS) < 0 && errno != ENODATA &&
@@ -688,15 +687,14 @@ static int set_what_it_has(const struct volume_config *config, struct attributes
 }
 
 /* The last user attribute that it got goes.  FALSE: it has none. */
-static bool make_room_attribute(const struct attributes_place *at,
-				struct attributes_result *carried)
+static bool make_xattr_room(const struct attributes_place *at, struct attributes_result *carried)
 {
 	g_autofree char *list = g_malloc(XATTR_LIST_MAX), *last = NULL;
 	char path[PATH_ROOM];
 	ssize_t len, size;
 
 	if (at->name)
-		path_of_attribute(path, at);
+		make_name_path(path, at);
 	len = at->name ? llistxattr(path, list, XATTR_LIST_MAX)
 		       : flistxattr(at->fd, list, XATTR_LIST_MAX);
 	for (const char *name = list; name < list + len; name += strlen(name) + 1)
@@ -710,12 +708,12 @@ static bool make_room_attribute(const struct attributes_place *at,
 }
 
 /* An object that lacks something and does not say so would have it taken away there as well. */
-static int mark_attribute(const struct attributes_place *at, struct attributes_result *carried)
+static int mark_omissions(const struct attributes_place *at, struct attributes_result *carried)
 {
 	int ret;
 
 	while ((ret = omissions_put(at->fd, at->name, &carried->left)) == -ENOSPC &&
-	       !is_full(at->fd) && make_room_attribute(at, carried))
+	       !is_full(at->fd) && make_xattr_room(at, carried))
 		;
 	return ret;
 }
@@ -733,7 +731,7 @@ int attributes_set(struct retriever *retriever, int fd, const struct source_attr
 		ret = -errno;
 	if (!ret)
 		ret = set_times(&at, attr, carried);
-	return ret ? ret : mark_attribute(&at, carried);
+	return ret ? ret : mark_omissions(&at, carried);
 }
 
 uint32_t attributes_foresee(const struct volume_config *config, struct attributes_room room,
@@ -755,7 +753,7 @@ static int set_node_mode(const struct attributes_place *at, mode_t mode, bool ac
 {
 	char path[PATH_ROOM];
 
-	path_of_attribute(path, at);
+	make_name_path(path, at);
 	if (!acl &&
 	    (fchmodat(at->fd, at->name, mode & ~(mode_t)070, 0) < 0 ||
 	     (lremovexattr(path, XATTR_ACL_ACCESS) < 0 && errno != ENODATA && errno != EOPNOTSUPP)))
@@ -776,7 +774,7 @@ int attributes_set_node(struct retriever *retriever, int dir_fd, const char *nam
 				    carried->acl);
 	if (!ret)
 		ret = set_times(&at, attr, carried);
-	return ret ? ret : mark_attribute(&at, carried);
+	return ret ? ret : mark_omissions(&at, carried);
 }
 
 int attributes_strip(int fd)

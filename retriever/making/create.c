@@ -353,7 +353,7 @@ static int add_apart_loss(const struct new_object *m, const char *why)
  * No name in this directory can be one of links/ID, which is of another project: the names of each
  * project are a file of their own, and the report says so.
  */
-static int part_in_create(const struct new_object *m, char id[LINK_NAME_LEN])
+static int part_by_project(const struct new_object *m, char id[LINK_NAME_LEN])
 {
 	const struct project project = project_of(m->parent->fd);
 	g_autofree char *dir = retriever_fd_path(m->parent->fd);
@@ -399,7 +399,7 @@ static int create_linked(struct new_object *m)
 			return 0;
 		if (errno == EXDEV && !apart) {
 			apart = true;
-			ret = part_in_create(m, id);
+			ret = part_by_project(m, id);
 			if (ret)
 				return ret;
 			continue;

@@ -17,7 +17,7 @@
 #include "retriever/objects/old_handles.h"
 
 /* A dummy may be of another project than its directory by now. */
-static int exchange_make(const struct new_object *m, int staging, const char *name)
+static int exchange_names(const struct new_object *m, int staging, const char *name)
 {
 	const struct project project = project_of(m->parent->fd);
 	int ret = renameat2(staging, name, m->dir_fd, m->as, RENAME_EXCHANGE) < 0 ? -errno : 0;
@@ -46,7 +46,7 @@ static int replace_in(struct new_object *m, int staging)
 	ret = create_object(&staged);
 	if (ret)
 		return ret == MAKE_THERE ? -EEXIST : ret;
-	ret = exchange_make(m, staging, name);
+	ret = exchange_names(m, staging, name);
 	if (!ret)
 		m->linked = staged.linked;
 	unlinkat(staging, name, ret && S_ISDIR(m->entry->attr.mode) ? AT_REMOVEDIR : 0);

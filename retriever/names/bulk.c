@@ -213,7 +213,7 @@ static bool is_brought(struct bulk *bulk)
 	return bulk->not_whole && !bulk->not_whole->len;
 }
 
-static void filled_bulk(void *arg, int status)
+static void directory_filled(void *arg, int status)
 {
 	struct bulk *bulk = arg;
 
@@ -241,5 +241,5 @@ void bulk_start(struct object *directory, object_done_fn done, void *arg)
 	bulk->done = done;
 	bulk->arg = arg;
 	g_mutex_init(&bulk->lock);
-	directory_fill(directory, BACKEND_BACKGROUND, true, filled_bulk, bulk);
+	directory_fill(directory, BACKEND_BACKGROUND, true, directory_filled, bulk);
 }

@@ -88,7 +88,7 @@ static void start_fill(struct object *object, enum backend_priority priority,
 		       void *arg);
 
 /* Nobody else fills the directory.  moved: it was found elsewhere on the old server meanwhile. */
-static void give_up(struct fill *fill, bool moved)
+static void abandon_fill(struct fill *fill, bool moved)
 {
 	struct object *object = fill->object;
 	const struct fill_outcome *outcome = &fill->outcome;
@@ -158,13 +158,13 @@ static void conclude(struct fill *fill)
 		moved = object_source_moved(object, &fill->source);
 	g_mutex_unlock(&object->lock);
 	if (!others)
-		give_up(fill, moved);
+		abandon_fill(fill, moved);
 	if (fill->outcome.status)
 		forget_names(object);
 	fill_free(fill);
 }
 
-static void fail_fill(struct fill *fill, enum fill_result result, int status, const char *why)
+static void set_outcome(struct fill *fill, enum fill_result result, int status, const char *why)
 {
 	fill->outcome = (struct fill_outcome){result, status, why};
 }
@@ -184,7 +184,7 @@ static void record_skipped(void *arg)
 					   fill->path);
 	}
 	if (ret)
-		fail_fill(fill, FILL_FAILED, ret, why);
+		set_outcome(fill, FILL_FAILED, ret, why);
 	conclude(fill);
 }
 
@@ -226,7 +226,7 @@ static void finish(struct fill *fill)
 		return;
 	}
 	if (!fill->outcome.status && fill->name_errors.status)
-		fail_fill(fill, FILL_FAILED, fill->name_errors.status, NULL);
+		set_outcome(fill, FILL_FAILED, fill->name_errors.status, NULL);
 	if (fill->content == FILL_DUMMIES) {
 		if (fill_enter(object, names_entered, fill))
 			names_entered(object, fill);
@@ -422,8 +422,8 @@ static void listing_failed(struct fill *fill, int status)
 	if (leaves_rest(fill, status))
 		fill->outcome.result = FILL_PARTLY;
 	else
-		fail_fill(fill, status == -ESTALE ? FILL_LOST : FILL_FAILED, status,
-			  fill_refusal(fill, status));
+		set_outcome(fill, status == -ESTALE ? FILL_LOST : FILL_FAILED, status,
+			    fill_refusal(fill, status));
 	end_listing(fill);
 }
 
@@ -484,7 +484,7 @@ static void page_listed(struct backend_request *req)
 }
 
 /* -1: it cannot be read. */
-static gint count_names_fill(int dir_fd)
+static gint count_entries(int dir_fd)
 {
 	DIR *dir = retriever_list(dir_fd, ".");
 	gint n = dir ? 0 : -1;
@@ -504,7 +504,7 @@ static bool repeats_itself(struct fill *fill)
 	if (there <= fill->there_max)
 		return false;
 	fill->there_max = there > G_MAXINT / 2 ? G_MAXINT : 2 * there;
-	names = count_names_fill(fill->object->fd);
+	names = count_entries(fill->object->fd);
 	return names >= 0 && there - THERE_SPARE > names;
 }
 

@@ -21,7 +21,7 @@
 #include "retriever/progress/recount.h"
 
 /* What is missing is room for attributes. */
-static bool has_room_state(int fd)
+static bool has_free_blocks(int fd)
 {
 	struct statvfs fs;
 
@@ -54,7 +54,7 @@ static int mark_filled(struct object *object, const uint64_t *sum)
 		rec->mtime = rec->shown_mtime;
 	counted = recount_begin(retriever, object->fd, "", RECOUNT_FILLED);
 	ret = object_store(object);
-	if (ret == -ENOSPC && sum && has_room_state(object->fd)) {
+	if (ret == -ENOSPC && sum && has_free_blocks(object->fd)) {
 		rec->flags &= ~MIGRATE_REC_LISTED;
 		ret = object_store(object);
 	}

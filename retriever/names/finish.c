@@ -42,7 +42,7 @@ struct finish {
 };
 
 /* What keeps this entry from being normal. */
-static enum left look_at_finish(struct finish *finish, const struct dirent *e)
+static enum left look_at_child(struct finish *finish, const struct dirent *e)
 {
 	struct retriever *retriever = finish->directory->retriever;
 	struct object *object;
@@ -148,7 +148,7 @@ static enum left look_above(struct object *directory)
 	return left;
 }
 
-static enum left scan_finish(struct finish *finish)
+static enum left scan_children(struct finish *finish)
 {
 	struct object *directory = finish->directory;
 	bool root = migrate_binding_equal(&directory->key, &directory->retriever->root_key);
@@ -169,7 +169,7 @@ static enum left scan_finish(struct finish *finish)
 		sum += name_diff_part(root, e->d_name, e->d_ino);
 		if (!concerns(directory->fd, e, not_whole))
 			continue;
-		this = look_at_finish(finish, e);
+		this = look_at_child(finish, e);
 		if (this > left)
 			left = this;
 	}
@@ -183,7 +183,7 @@ static enum left scan_finish(struct finish *finish)
 
 /* Object lock and tree lock held.  A filled directory's times are the inode's, and removing the
  * record does not move its mtime. */
-static int drop_finish(struct object *directory)
+static int drop_directory_record(struct object *directory)
 {
 	struct retriever *retriever = directory->retriever;
 	const bool root = migrate_binding_equal(&directory->key, &retriever->root_key);
@@ -274,7 +274,7 @@ static enum left look(struct finish *finish)
 	else if (places_open(directory->retriever) || is_held(directory))
 		left = SOMETHING;
 	else
-		left = scan_finish(finish);
+		left = scan_children(finish);
 	finish->settles = left == SYNCING && finish->syncing->len <= SYNCING_MAX;
 	return left;
 }
@@ -304,7 +304,7 @@ static int try_drop(const struct finish *finish)
 	g_mutex_lock(&directory->lock);
 	if (places_so_far(retriever) == finish->placings && !places_open(retriever) &&
 	    directory_of(directory)->filled == finish->filled)
-		ret = drop_finish(directory);
+		ret = drop_directory_record(directory);
 	g_mutex_unlock(&directory->lock);
 	places_unlock(retriever);
 	return ret;

@@ -26,8 +26,8 @@ static bool is_known(const struct retriever *retriever, const struct source_obje
 	return old_handles_find(retriever, object, &key);
 }
 
-static int ask_old_directory(struct retriever *retriever, struct backend_request *req,
-			     const struct source_object *object)
+static int ask_source(struct retriever *retriever, struct backend_request *req,
+		      const struct source_object *object)
 {
 	req->priority = BACKEND_DEMAND;
 	req->hurried = true;
@@ -38,7 +38,7 @@ static int ask_old_directory(struct retriever *retriever, struct backend_request
 static int check_is_directory(struct retriever *retriever, const struct source_object *object)
 {
 	struct backend_request req = {.op = BACKEND_GETATTR};
-	int ret = ask_old_directory(retriever, &req, object);
+	int ret = ask_source(retriever, &req, object);
 
 	return !ret && !S_ISDIR(req.attr.mode) ? -ENOTDIR : ret;
 }
@@ -48,7 +48,7 @@ static int go_up(struct retriever *retriever, struct source_object *at)
 {
 	struct backend_request req = {.op = BACKEND_LOOKUP, .up = true};
 	struct source_object parent = {0};
-	int ret = ask_old_directory(retriever, &req, at);
+	int ret = ask_source(retriever, &req, at);
 
 	if (ret)
 		return ret;

@@ -228,13 +228,13 @@ static bool answers_to_others(struct name_request *n)
 	return others;
 }
 
-static void nothing_one_name(void *arg, int status)
+static void ignore_result(void *arg, int status)
 {
 }
 
 static void looked_up(struct name_request *n);
 
-static void answered_one_name(struct name_request *n)
+static void count_answer(struct name_request *n)
 {
 	if (g_atomic_int_dec_and_test(&n->left))
 		looked_up(n);
@@ -242,12 +242,12 @@ static void answered_one_name(struct name_request *n)
 
 static void trial_answered(struct backend_request *req)
 {
-	answered_one_name(((struct trial *)req->user)->of);
+	count_answer(((struct trial *)req->user)->of);
 }
 
 static void name_looked_up(struct backend_request *req)
 {
-	answered_one_name(req->user);
+	count_answer(req->user);
 }
 
 /* The listing says how it is spelled; arg: of the client's request, which may be cancelled. */
@@ -257,7 +257,7 @@ static void wait_for_listing(struct name_request *n)
 	object_done_fn done = n->done;
 	void *arg = n->arg;
 
-	n->done = nothing_one_name;
+	n->done = ignore_result;
 	directory_fill(object, BACKEND_DEMAND, false, done, arg);
 	name_answer(n, 0);
 	object_unref(object);

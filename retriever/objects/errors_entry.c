@@ -116,7 +116,7 @@ int error_entry_parse(const char *line, struct error_entry *entry)
 	return field[CHANGE][0];
 }
 
-static bool is_below_entry(const char *path, const char *directory)
+static bool is_path_below(const char *path, const char *directory)
 {
 	g_autofree char *line = text_line(path);
 	size_t len = strlen(directory);
@@ -148,5 +148,5 @@ static bool is_reason(const char *reason, const struct errors_filter *filter)
 bool error_entry_matches(const struct error_entry *entry, const struct errors_filter *filter)
 {
 	return (!filter->reason || is_reason(entry->reason, filter)) &&
-	       (!filter->below || is_below_entry(entry->path, filter->below));
+	       (!filter->below || is_path_below(entry->path, filter->below));
 }

@@ -237,7 +237,7 @@ static bool is_data(const struct stat *st, uint64_t size, int64_t mtime)
 }
 
 /* Since there are provisional names somebody has given it this mtime. */
-static bool is_newer_than_links(const struct retriever *retriever, const struct stat *st)
+static bool is_newer_than_store(const struct retriever *retriever, const struct stat *st)
 {
 	struct statx links;
 
@@ -265,7 +265,7 @@ static bool is_of(struct retriever *retriever, const char *name, bool by_number,
 	if (is && ret <= 0)
 		is = is_data(&st, entry->attr.size, entry->attr.mtime) ||
 		     (one ? !is_data(&st, one->name.size, one->name.mtime)
-			  : is_newer_than_links(retriever, &st));
+			  : is_newer_than_store(retriever, &st));
 	if (fd >= 0)
 		close(fd);
 	return is;

@@ -306,7 +306,7 @@ static enum object_kind kind_of_object(const struct stat *st)
 				      : OBJECT_OTHER;
 }
 
-static int get_in_object(struct retriever *retriever, int fd, bool take, struct object **out)
+static int claim_loaded(struct retriever *retriever, int fd, bool take, struct object **out)
 {
 	struct migrate_binding key;
 	struct object *object;
@@ -344,12 +344,12 @@ static int get_in_object(struct retriever *retriever, int fd, bool take, struct 
 
 int object_get(struct retriever *retriever, int fd, struct object **object)
 {
-	return get_in_object(retriever, fd, false, object);
+	return claim_loaded(retriever, fd, false, object);
 }
 
 int object_get_taking(struct retriever *retriever, int fd, struct object **object)
 {
-	int ret = get_in_object(retriever, fd, true, object);
+	int ret = claim_loaded(retriever, fd, true, object);
 
 	if (ret || (*object)->fd != fd)
 		close(fd);

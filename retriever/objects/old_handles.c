@@ -36,7 +36,7 @@ bool old_handles_are_wanted(const struct retriever *retriever)
 }
 
 /* The first is told; there may be as many as objects. */
-static void failed_handle(struct retriever *retriever, const char *name, int err)
+static void warn_of_lost_handle(struct retriever *retriever, const char *name, int err)
 {
 	if (g_atomic_int_compare_and_exchange(&retriever->old_handle_lost, 0, 1))
 		g_warning("%s: %s.all: the takeover handle of %s is lost: %s; make room there: "
@@ -62,7 +62,7 @@ static void put_or_tell(struct retriever *retriever, const char *name, uint64_t 
 	int result = put_handle(retriever, inode, alias);
 
 	if (result)
-		failed_handle(retriever, name, -result);
+		warn_of_lost_handle(retriever, name, -result);
 }
 
 static bool is_same(const struct migrate_alias *a, const struct migrate_alias *b)
@@ -86,7 +86,7 @@ uint64_t old_handles_add(struct retriever *retriever, const struct source_entry 
 		result = migrate_old_index_add(retriever->old_index, inode, &alias, &at);
 	if (!result)
 		return at;
-	failed_handle(retriever, entry->name, -result);
+	warn_of_lost_handle(retriever, entry->name, -result);
 	return 0;
 }
 
@@ -95,7 +95,7 @@ void old_handles_name(struct retriever *retriever, const struct source_entry *en
 	int result = added ? migrate_old_index_name(retriever->old_index, added) : 0;
 
 	if (result)
-		failed_handle(retriever, entry->name, -result);
+		warn_of_lost_handle(retriever, entry->name, -result);
 }
 
 void old_handles_name_again(struct retriever *retriever, const struct source_entry *entry,
@@ -151,7 +151,7 @@ void old_handles_save(struct retriever *retriever)
 		return;
 	result = migrate_old_index_sync(retriever->old_index);
 	if (result)
-		failed_handle(retriever, "what was made last", -result);
+		warn_of_lost_handle(retriever, "what was made last", -result);
 	state = volume_state(retriever);
 	result = migrate_old_index_set_complete(
 		retriever->old_index,
@@ -160,7 +160,7 @@ void old_handles_save(struct retriever *retriever)
 			 !migrate_old_index_is_doubted(retriever->old_index) &&
 			 COUNT_GET(retriever, exact) && COUNT_GET(retriever, unfilled) == 0));
 	if (result)
-		failed_handle(retriever, "whether all are known", -result);
+		warn_of_lost_handle(retriever, "whether all are known", -result);
 }
 
 /* How many there may be; where inodes are not counted, one for each 16 KiB, as ext4 has them. */

@@ -62,7 +62,7 @@ char *spelling_other(const char *name, unsigned kind)
 
 #define KINDS ((uint64_t)(SPELLING_LASTING | SPELLING_ANY))
 
-static uint64_t number_of_spelling(const struct migrate_binding *directory)
+static uint64_t hash_directory(const struct migrate_binding *directory)
 {
 	uint64_t number = 0xcbf29ce484222325; /* FNV-1a */
 
@@ -71,15 +71,15 @@ static uint64_t number_of_spelling(const struct migrate_binding *directory)
 	return (number ^ number >> 32) & ~KINDS;
 }
 
-static _Atomic uint64_t *place_of_spelling(struct spellings *spellings, uint64_t number)
+static _Atomic uint64_t *spelling_slot(struct spellings *spellings, uint64_t number)
 {
 	return &spellings->known[(number >> 4) % G_N_ELEMENTS(spellings->known)];
 }
 
 unsigned spellings_known(struct spellings *spellings, const struct migrate_binding *directory)
 {
-	uint64_t number = number_of_spelling(directory);
-	uint64_t known = atomic_load(place_of_spelling(spellings, number));
+	uint64_t number = hash_directory(directory);
+	uint64_t known = atomic_load(spelling_slot(spellings, number));
 
 	return (known & ~KINDS) == number ? (unsigned)(known & KINDS) : 0;
 }
@@ -87,8 +87,8 @@ unsigned spellings_known(struct spellings *spellings, const struct migrate_bindi
 void spellings_note(struct spellings *spellings, const struct migrate_binding *directory,
 		    unsigned kinds)
 {
-	uint64_t number = number_of_spelling(directory);
+	uint64_t number = hash_directory(directory);
 
 	kinds |= spellings_known(spellings, directory);
-	atomic_store(place_of_spelling(spellings, number), number | kinds);
+	atomic_store(spelling_slot(spellings, number), number | kinds);
 }

@@ -29,7 +29,7 @@ static const struct {
 	{"aside-bytes", G_STRUCT_OFFSET(struct counters, aside_bytes)},
 };
 
-static gint64 *field(struct retriever *retriever, size_t i)
+static gint64 *counter_field(struct retriever *retriever, size_t i)
 {
 	return (gint64 *)((char *)&retriever->counters + fields[i].offset);
 }
@@ -37,7 +37,7 @@ static gint64 *field(struct retriever *retriever, size_t i)
 void counters_reset(struct retriever *retriever)
 {
 	for (size_t i = 0; i < G_N_ELEMENTS(fields); i++)
-		__atomic_store_n(field(retriever, i), 0, __ATOMIC_RELAXED);
+		__atomic_store_n(counter_field(retriever, i), 0, __ATOMIC_RELAXED);
 }
 
 void counters_load(struct retriever *retriever)
@@ -51,7 +51,8 @@ void counters_load(struct retriever *retriever)
 	if (!g_key_file_load_from_file(file, path, G_KEY_FILE_NONE, NULL))
 		return;
 	for (size_t i = 0; i < G_N_ELEMENTS(fields); i++)
-		*field(retriever, i) = g_key_file_get_int64(file, "counters", fields[i].key, NULL);
+		*counter_field(retriever, i) =
+			g_key_file_get_int64(file, "counters", fields[i].key, NULL);
 	COUNT_SET(retriever, exact,
 		  g_key_file_get_boolean(file, "counters", "clean", NULL) &&
 			  g_key_file_get_boolean(file, "counters", "exact", NULL));
@@ -64,8 +65,9 @@ void counters_save(struct retriever *retriever, bool clean)
 	gsize len;
 
 	for (size_t i = 0; i < G_N_ELEMENTS(fields); i++)
-		g_key_file_set_int64(file, "counters", fields[i].key,
-				     __atomic_load_n(field(retriever, i), __ATOMIC_RELAXED));
+		g_key_file_set_int64(
+			file, "counters", fields[i].key,
+			__atomic_load_n(counter_field(retriever, i), __ATOMIC_RELAXED));
 	g_key_file_set_boolean(file, "counters", "clean", clean);
 	g_key_file_set_boolean(file, "counters", "exact", COUNT_GET(retriever, exact));
 	text = g_key_file_to_data(file, &len, NULL);

@@ -137,7 +137,7 @@ void history_parse(struct history *history, const char *text)
 
 /* ---- of a volume ----------------------------------------------------------------------------- */
 
-static struct history_point now_history(struct retriever *r)
+static struct history_point current_point(struct retriever *r)
 {
 	return (struct history_point){
 		.time = g_get_real_time() / G_USEC_PER_SEC,
@@ -150,7 +150,7 @@ static struct history_point now_history(struct retriever *r)
 
 void history_sample(struct retriever *retriever)
 {
-	const struct history_point point = now_history(retriever);
+	const struct history_point point = current_point(retriever);
 
 	if (retriever->private_fd >= 0)
 		history_add(retriever->history, &point);
@@ -196,7 +196,7 @@ int history_keep(struct retriever *retriever)
 	const char *report = retriever->config->report;
 	g_autofree char *dir = g_path_get_dirname(report), *name = g_path_get_basename(report);
 	g_autofree char *kept = g_strconcat(name, HISTORY_KEPT, NULL), *text = NULL;
-	const struct history_point last = now_history(retriever);
+	const struct history_point last = current_point(retriever);
 	size_t len;
 	int fd, ret;
 

@@ -32,7 +32,7 @@ struct rates {
 	struct sample last; /* of the background at work; when 0: it was not */
 };
 
-static struct sample now_rate(struct rates *rates)
+static struct sample current_sample(struct rates *rates)
 {
 	struct sample s = {g_get_monotonic_time(), COUNT_GET(rates->retriever, files_whole),
 			   COUNT_GET(rates->retriever, bytes_fetched),
@@ -77,7 +77,7 @@ static void measure(struct rates *rates, const struct sample *s)
 static gboolean tick_rate(gpointer arg)
 {
 	struct rates *rates = arg;
-	struct sample s = now_rate(rates);
+	struct sample s = current_sample(rates);
 
 	measure(rates, &s);
 	rates->samples[rates->next] = s;
@@ -93,7 +93,7 @@ static gboolean tick_rate(gpointer arg)
 
 static int64_t per_second(struct rates *rates, bool bytes)
 {
-	struct sample last = now_rate(rates), first;
+	struct sample last = current_sample(rates), first;
 	double seconds, moved;
 
 	if (rates->n == 0)

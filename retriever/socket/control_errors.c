@@ -26,7 +26,7 @@ static bool is_over(int fd, bool name)
 
 /* Whether clients have removed the object (or the name's directory), and so what was wrong; or it
  * became whole while it was listed. */
-static bool is_gone_errors(struct retriever *r, const struct error_entry *e)
+static bool is_object_gone(struct retriever *r, const struct error_entry *e)
 {
 	struct stat st;
 	bool gone;
@@ -57,7 +57,7 @@ static void list_errors(struct retriever *r, guint place, const struct errors_fi
 	bool more;
 
 	while ((more = errors_get(r->errors, &place, filter, &e)) && n < ERRORS_PAGE) {
-		if (is_gone_errors(r, &e)) {
+		if (is_object_gone(r, &e)) {
 			errors_forget_name(r->errors, &e.key, e.name);
 		} else {
 			g_autofree char *group = g_strdup_printf("error %u", place);

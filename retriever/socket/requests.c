@@ -439,7 +439,7 @@ static bool is_bounded(const struct migrate_frame *frame)
 	return frame->op != MIGRATE_OP_END && frame->op != MIGRATE_OP_CONTROL;
 }
 
-static bool has_room_requests(struct requests *requests)
+static bool may_open_request(struct requests *requests)
 {
 	bool room;
 
@@ -449,7 +449,7 @@ static bool has_room_requests(struct requests *requests)
 	return room && !object_table_is_full(requests->retriever->objects);
 }
 
-static bool is_open_requests(struct requests *requests, uint64_t id)
+static bool is_request_open(struct requests *requests, uint64_t id)
 {
 	bool open;
 
@@ -474,12 +474,12 @@ bool requests_handle(struct requests *requests, const struct migrate_frame *fram
 	/* It is for the new start, which ends this connection: there it comes again. */
 	if (frame->op == MIGRATE_OP_CONTROL && g_atomic_int_get(&requests->retriever->reopen))
 		return true;
-	if (is_open_requests(requests, frame->id))
+	if (is_request_open(requests, frame->id))
 		return false;
 	request = request_new(requests, frame);
 	trace(request, TRACE_RECEIVED, 0);
 	before = trace_enter(request->trace);
-	if (is_bounded(frame) && !has_room_requests(requests))
+	if (is_bounded(frame) && !may_open_request(requests))
 		request_done(request, -EAGAIN);
 	else if (frame->op == MIGRATE_OP_END)
 		do_end(request, frame);

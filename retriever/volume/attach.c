@@ -172,7 +172,7 @@ int attach_refresh_root(struct retriever *retriever)
 
 /* What the copy's own private directory has of use to the volume; the rest of it goes.  Again after
  * a crash. */
-static int inherit_attach(struct retriever *retriever, const struct prior *prior)
+static int inherit_files(struct retriever *retriever, const struct prior *prior)
 {
 	static const char *const kept[] = {TEMPLATES_FILE, LOSSES_FILE, ASIDE_DIR,
 					   LISTING_ENTRIES_DIR};
@@ -265,7 +265,7 @@ static int adopt(struct retriever *retriever, const struct attach *how, char **m
 	return ret ? ret : attributes_strip(retriever->root_fd);
 }
 
-static int open_prior_attach(struct retriever *retriever, const struct attach *how, char **message)
+static int open_prior_copy(struct retriever *retriever, const struct attach *how, char **message)
 {
 	int ret = how->adopt ? adopt(retriever, how, message) : 0;
 
@@ -274,7 +274,7 @@ static int open_prior_attach(struct retriever *retriever, const struct attach *h
 	if (!ret && !retriever->prior)
 		ret = prior_open(retriever->private_fd, &retriever->prior);
 	if (!ret && retriever->prior)
-		ret = inherit_attach(retriever, retriever->prior);
+		ret = inherit_files(retriever, retriever->prior);
 	if (!ret) /* it may have as many files as there are directories: nobody waits for that */
 		jobs_run(retriever->jobs, JOB_SLOW, listing_entries_remove_all, retriever);
 	return ret;
@@ -368,7 +368,7 @@ static int check_way_back(struct retriever *retriever, char **message)
 	return ret ? ret : -EBUSY;
 }
 
-static int prepare_attach(struct retriever *retriever, const struct attach *how, char **message)
+static int prepare_volume(struct retriever *retriever, const struct attach *how, char **message)
 {
 	g_autofree char *missing = NULL;
 	int ret = probe_file_system(retriever->root_fd, &missing);
@@ -389,7 +389,7 @@ static int prepare_attach(struct retriever *retriever, const struct attach *how,
 	}
 	ret = private_open(retriever, true);
 	if (!ret && !retriever->copying)
-		ret = open_prior_attach(retriever, how, message);
+		ret = open_prior_copy(retriever, how, message);
 	if (!ret)
 		ret = templates_set_directory(retriever->templates, retriever->private_fd);
 	return ret;
@@ -450,7 +450,7 @@ int attach_volume(struct retriever *retriever, const struct attach *how, char **
 	}
 	ret = check_way_back(retriever, message);
 	if (!ret)
-		ret = prepare_attach(retriever, how, message);
+		ret = prepare_volume(retriever, how, message);
 	if (!ret)
 		ret = bind_root(retriever, xattrs);
 	if (!ret && how->accept)

@@ -72,7 +72,7 @@ static bool is_within(struct retriever *retriever, const struct migrate_binding 
 }
 
 /* 1: unfinished, 0: not, or it is gone. */
-static int is_unfinished_moved(int fd, const struct stat *st)
+static int is_unfinished_fd(int fd, const struct stat *st)
 {
 	struct migrate_record rec;
 	int ret;
@@ -86,7 +86,7 @@ static int is_unfinished_moved(int fd, const struct stat *st)
 }
 
 /* By its handle, as its name may be another by now. */
-static int look_at_moved(struct move_watch *moved, const struct event *event)
+static int check_moved(struct move_watch *moved, const struct event *event)
 {
 	int fd = retriever_open_binding(moved->retriever, &event->object, O_PATH), ret;
 	struct stat st;
@@ -94,7 +94,7 @@ static int look_at_moved(struct move_watch *moved, const struct event *event)
 
 	if (fd < 0)
 		return fd == -ESTALE ? 0 : fd;
-	ret = fstat(fd, &st) < 0 ? -errno : is_unfinished_moved(fd, &st);
+	ret = fstat(fd, &st) < 0 ? -errno : is_unfinished_fd(fd, &st);
 	close(fd);
 	if (ret < 0)
 		return ret;
@@ -126,7 +126,7 @@ static int take_one(struct move_watch *moved, const char *at, size_t room)
 	memcpy(one.bytes, at, one.head.event_len);
 	if (one.head.mask & FAN_Q_OVERFLOW || !event_decode(&one.head, &event))
 		moved->escaped = true;
-	else if ((ret = look_at_moved(moved, &event)) < 0)
+	else if ((ret = check_moved(moved, &event)) < 0)
 		return ret;
 	return (int)one.head.event_len;
 }

@@ -15,7 +15,7 @@ char *proof_place_path(const struct volume_config *config)
 	return g_strconcat(config->report, ".proof", NULL);
 }
 
-static int open_directory_proof(int at, const char *name)
+static int open_or_make(int at, const char *name)
 {
 	int fd;
 
@@ -31,12 +31,12 @@ static int open_kept(const struct volume_config *config)
 
 	if (g_mkdir_with_parents(dir, 0755) < 0)
 		return -errno;
-	return open_directory_proof(AT_FDCWD, path);
+	return open_or_make(AT_FDCWD, path);
 }
 
 int proof_place_open(const struct retriever *retriever)
 {
-	return retriever->private_fd >= 0 ? open_directory_proof(retriever->private_fd, PROOF_DIR)
+	return retriever->private_fd >= 0 ? open_or_make(retriever->private_fd, PROOF_DIR)
 					  : open_kept(retriever->config);
 }
 

@@ -43,7 +43,7 @@ static bool is_name(int dir_fd, const char *name, const struct migrate_binding *
 	return migrate_binding_get(dir_fd, name, &found) == 0 && migrate_binding_equal(&found, key);
 }
 
-static bool is_known_skipped(const GPtrArray *names, int dir_fd, const char *name)
+static bool is_name_known(const GPtrArray *names, int dir_fd, const char *name)
 {
 	struct stat a, b;
 
@@ -62,7 +62,7 @@ static int add_name(GPtrArray *names, int dir_fd, const char *text)
 	struct name *name;
 	int fd;
 
-	if (is_known_skipped(names, dir_fd, text))
+	if (is_name_known(names, dir_fd, text))
 		return 0;
 	fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
@@ -186,7 +186,7 @@ static int forbidden(struct object *object, char **text)
 	return 0;
 }
 
-static int fill_skipped(int dir_fd, struct retriever *retriever)
+static int fill_and_wait(int dir_fd, struct retriever *retriever)
 {
 	struct latch latch;
 	struct object *directory;
@@ -206,7 +206,7 @@ static int fill_all(struct retriever *retriever, const GPtrArray *names, char **
 {
 	for (guint i = 0; i < names->len; i++) {
 		const struct name *name = names->pdata[i];
-		int ret = fill_skipped(name->dir_fd, retriever);
+		int ret = fill_and_wait(name->dir_fd, retriever);
 
 		if (ret) {
 			g_autofree char *path = retriever_fd_path(name->dir_fd);
@@ -283,7 +283,7 @@ static int give_back(int aside_fd, const char *as, const struct name *name)
 }
 
 /* Lock held. */
-static int take_name_skipped(struct object *object, int aside_fd, const struct name *name)
+static int take_name_aside(struct object *object, int aside_fd, const struct name *name)
 {
 	g_autofree char *as = name_aside(object->record.fileid);
 	g_autofree char *dir = retriever_fd_path(name->dir_fd);
@@ -306,7 +306,7 @@ static int take_all(struct object *object, const GPtrArray *names)
 	int aside_fd = open_aside(retriever), ret = MIN(aside_fd, 0);
 
 	for (guint i = 0; i < names->len && !ret; i++)
-		ret = take_name_skipped(object, aside_fd, names->pdata[i]);
+		ret = take_name_aside(object, aside_fd, names->pdata[i]);
 	if (aside_fd >= 0) {
 		close(aside_fd);
 		unlinkat(retriever->private_fd, ASIDE_DIR, AT_REMOVEDIR); /* if it is empty */
@@ -340,7 +340,7 @@ static int leave_names(struct object *object, const GPtrArray *names, const char
 
 /* Asks once more, and the answer decides.  0: it is whole, or will be; 1: the old server refuses.
  */
-static int ask_again_skipped(struct object *object, char **text)
+static int fetch_again(struct object *object, char **text)
 {
 	struct latch latch;
 	bool gone;
@@ -373,7 +373,7 @@ int skip_file(struct object *object, const char *reason, const char *because, un
 	ret = forbidden(object, text);
 	g_mutex_unlock(&object->lock);
 	if (!ret) {
-		ret = ask_again_skipped(object, text);
+		ret = fetch_again(object, text);
 		if (!ret)
 			return 0;
 		ret = MIN(ret, 0);

@@ -134,7 +134,7 @@ static int look_at_file(struct walk *walk, int fd, const struct stat *st, int di
 	return 0;
 }
 
-static int look_at_verify(struct walk *walk, int dir_fd, const char *name)
+static int look_at_name(struct walk *walk, int dir_fd, const char *name)
 {
 	struct stat st;
 	int fd, ret = 0;
@@ -190,7 +190,7 @@ static int list(struct walk *walk, int fd, bool is_root)
 		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
 		    (is_root && !strcmp(e->d_name, MIGRATE_PRIVATE_DIR)))
 			continue;
-		ret = leave_unread(walk, fd, e->d_name, look_at_verify(walk, fd, e->d_name));
+		ret = leave_unread(walk, fd, e->d_name, look_at_name(walk, fd, e->d_name));
 	}
 	if (!ret && errno)
 		ret = leave_unread(walk, fd, "", -errno);

@@ -162,15 +162,15 @@ char *proof_word(char **rest, const char *key)
 	return word + len + 1;
 }
 
-static bool number_entry(const char *text, unsigned base, uint64_t max, uint64_t *value)
+static bool parse_unsigned(const char *text, unsigned base, uint64_t max, uint64_t *value)
 {
 	return text && g_ascii_string_to_unsigned(text, base, 0, max, value, NULL);
 }
 
-static bool number32(char **rest, const char *key, uint32_t *value)
+static bool parse_number32(char **rest, const char *key, uint32_t *value)
 {
 	uint64_t wide = 0;
-	bool ok = number_entry(proof_word(rest, key), 10, UINT32_MAX, &wide);
+	bool ok = parse_unsigned(proof_word(rest, key), 10, UINT32_MAX, &wide);
 
 	*value = wide;
 	return ok;
@@ -191,7 +191,7 @@ static bool parse_mode(const char *text, mode_t *mode)
 {
 	uint64_t value;
 
-	if (!number_entry(text, 8, 07777, &value))
+	if (!parse_unsigned(text, 8, 07777, &value))
 		return false;
 	*mode |= value;
 	return true;
@@ -208,7 +208,7 @@ static bool parse_time(char *text, int64_t *mtime)
 	*dot = 0;
 	if (!g_ascii_string_to_signed(text, 10, INT64_MIN / SECOND + 1, INT64_MAX / SECOND - 1,
 				      &seconds, NULL) ||
-	    !number_entry(dot + 1, 10, SECOND - 1, &ns))
+	    !parse_unsigned(dot + 1, 10, SECOND - 1, &ns))
 		return false;
 	*mtime = seconds * SECOND + (int64_t)ns;
 	return true;
@@ -274,14 +274,14 @@ char *proof_path_parse(const char *text)
 static bool parse_words(char *rest, struct proof_entry *e)
 {
 	if (!parse_type(proof_word(&rest, "type"), &e->mode) ||
-	    !parse_mode(proof_word(&rest, "mode"), &e->mode) || !number32(&rest, "uid", &e->uid) ||
-	    !number32(&rest, "gid", &e->gid) ||
+	    !parse_mode(proof_word(&rest, "mode"), &e->mode) ||
+	    !parse_number32(&rest, "uid", &e->uid) || !parse_number32(&rest, "gid", &e->gid) ||
 	    (S_ISREG(e->mode) &&
-	     !number_entry(proof_word(&rest, "size"), 10, INT64_MAX, &e->size)) ||
+	     !parse_unsigned(proof_word(&rest, "size"), 10, INT64_MAX, &e->size)) ||
 	    !parse_time(proof_word(&rest, "time"), &e->mtime) ||
 	    (S_ISLNK(e->mode) && !parse_link(proof_word(&rest, "link"), &e->link)) ||
 	    (is_device(e->mode) && !parse_device(proof_word(&rest, "device"), &e->rdev)) ||
-	    !number32(&rest, "nlink", &e->nlink) ||
+	    !parse_number32(&rest, "nlink", &e->nlink) ||
 	    !parse_hash(proof_word(&rest, "sha256digest"), e->sha256))
 		return false;
 	return proof_status_parse(proof_word(&rest, "tags"), &e->status) && !rest;

@@ -43,7 +43,7 @@ static gboolean compress(struct writer *writer, const char *text, size_t len, ZS
 }
 
 /* The line has its newline in place of the NUL for as long as it is written. */
-static gboolean add_manifest(struct writer *writer, GString *line, GError **error)
+static gboolean add_entry_line(struct writer *writer, GString *line, GError **error)
 {
 	struct proof_entry entry;
 	gboolean ok;
@@ -74,7 +74,7 @@ static gboolean add_all(struct writer *writer, struct proof_sorter *sorter, GErr
 
 	while (ok && (line = proof_sorter_next(sorter, &len, &inner))) {
 		if (last->len && manifest_order(last->str, line) != 0)
-			ok = add_manifest(writer, last, error);
+			ok = add_entry_line(writer, last, error);
 		g_string_truncate(last, 0);
 		g_string_append_len(last, line, len);
 	}
@@ -83,7 +83,7 @@ static gboolean add_all(struct writer *writer, struct proof_sorter *sorter, GErr
 		ok = FALSE;
 	}
 	if (ok && last->len)
-		ok = add_manifest(writer, last, error);
+		ok = add_entry_line(writer, last, error);
 	g_string_free(last, TRUE);
 	return ok;
 }

@@ -15,7 +15,7 @@ struct proof_sorter {
 	size_t room;
 };
 
-static gboolean failed_sorter(GError **error, const char *what)
+static gboolean set_sort_error(GError **error, const char *what)
 {
 	g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(errno), "sort: %s: %s", what,
 		    g_strerror(errno));
@@ -52,14 +52,14 @@ struct proof_sorter *proof_sorter_new(const char *directory, GError **error)
 gboolean proof_sorter_add(struct proof_sorter *sorter, const char *line, gsize len, GError **error)
 {
 	return fwrite(line, 1, len, sorter->to) == len ||
-	       failed_sorter(error, "a line cannot be sorted");
+	       set_sort_error(error, "a line cannot be sorted");
 }
 
 static gboolean end_input(struct proof_sorter *sorter, GError **error)
 {
 	FILE *to = g_steal_pointer(&sorter->to);
 
-	return fclose(to) == 0 || failed_sorter(error, "the lines cannot be sorted");
+	return fclose(to) == 0 || set_sort_error(error, "the lines cannot be sorted");
 }
 
 /* Whether it said that all is there. */

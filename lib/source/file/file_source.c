@@ -134,7 +134,7 @@ static int open_handle(const struct file_backend *file, const struct source_obje
 	return fd < 0 ? -1 : fd;
 }
 
-static int open_object_file(const struct file_backend *file, const struct source_object *object)
+static int open_source_object(const struct file_backend *file, const struct source_object *object)
 {
 	int fd = -1;
 
@@ -480,7 +480,7 @@ static void do_request(void *user, struct backend_request *req, void *memory)
 {
 	struct file_backend *file = user;
 	struct scratch *scratch = memory;
-	int fd = open_object_file(file, &req->object), ret;
+	int fd = open_source_object(file, &req->object), ret;
 
 	scratch->dev = file->root_dev;
 	scratch->fs = file->root_fs;
@@ -530,7 +530,7 @@ static void file_close(struct backend *backend)
 	g_free(file);
 }
 
-static char *path_of_file(const char *url, GError **error)
+static char *path_of_url(const char *url, GError **error)
 {
 	const char *path = url + strlen("file://");
 
@@ -544,7 +544,7 @@ static char *path_of_file(const char *url, GError **error)
 
 static bool open_root(struct file_backend *file, const char *url, GError **error)
 {
-	g_autofree char *path = path_of_file(url, error);
+	g_autofree char *path = path_of_url(url, error);
 
 	if (!path)
 		return false;

@@ -41,7 +41,7 @@ static ssize_t get_value(const char *path, const char *name, uint8_t *value, boo
 	return *gone ? 0 : len;
 }
 
-static bool is_acl_file(const char *name)
+static bool is_acl_xattr(const char *name)
 {
 	return strcmp(name, XATTR_ACL_ACCESS) == 0 || strcmp(name, XATTR_ACL_DEFAULT) == 0;
 }
@@ -57,7 +57,7 @@ static void carry_xattr(const char *path, const char *name, uint8_t *value,
 	if (len < 0) {
 		source_xattrs_lose(xattrs, "%s: cannot be read: %s", name, g_strerror(errno));
 		xattrs->acl_lost |= strcmp(name, XATTR_ACL_ACCESS) == 0;
-	} else if (is_acl_file(name))
+	} else if (is_acl_xattr(name))
 		source_xattrs_add_acl(xattrs, strcmp(name, XATTR_ACL_DEFAULT) == 0, value,
 				      (uint32_t)len);
 	else
@@ -105,7 +105,7 @@ int file_get_xattrs(int fd, bool nfs4, uint8_t *memory, struct source_xattrs *xa
 		return -errno;
 	for (const char *name = (char *)memory; name < (char *)memory + len;
 	     name += strlen(name) + 1) {
-		if (g_str_has_prefix(name, "user.") || is_acl_file(name))
+		if (g_str_has_prefix(name, "user.") || is_acl_xattr(name))
 			carry_xattr(path, name, memory + LIST_BYTES, xattrs);
 		else if (!is_noise(name) && !(nfs4 && strcmp(name, NFS4_ACL) == 0))
 			lose_xattr(name, xattrs);

@@ -121,7 +121,7 @@ static void say_failing(struct nfs4_owners *owners, const struct owner *owner)
 		  owners->url, owner->group ? "group" : "user", shown);
 }
 
-static void take_answer_owner(struct nfs4_owners *owners, struct owner *owner, int ret, uint32_t id)
+static void take_owner_answer(struct nfs4_owners *owners, struct owner *owner, int ret, uint32_t id)
 {
 	gint64 now = g_get_monotonic_time();
 
@@ -165,7 +165,7 @@ static void ask(struct nfs4_owners *owners, struct owner *owner)
 	ret = owners->ask(owner->group, text, &id);
 	pthread_mutex_lock(&owners->lock);
 	owners->background -= background;
-	take_answer_owner(owners, owner, ret, id);
+	take_owner_answer(owners, owner, ret, id);
 }
 
 static void *ask_for_names(void *arg)

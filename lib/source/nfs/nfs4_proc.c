@@ -471,8 +471,8 @@ static int get_readlink(struct backend_request *req, struct xdr_in *in)
 	return ret < 0 ? ret : nfs_get_target(req, in);
 }
 
-static void add_entry_proc(const struct nfs_view *view, struct backend_request *req,
-			   const uint8_t *name, uint32_t len, const struct nfs4_attrs *attrs)
+static void add_listed_entry(const struct nfs_view *view, struct backend_request *req,
+			     const uint8_t *name, uint32_t len, const struct nfs4_attrs *attrs)
 {
 	struct source_entry entry = {0};
 
@@ -508,7 +508,7 @@ static uint64_t get_entry(const struct nfs_view *view, struct backend_request *r
 	bool good = nfs4_get_attrs(view, backend_is_waited_for(req), in, &attrs);
 
 	if (!in->bad)
-		add_entry_proc(view, req, name, len, good ? &attrs : NULL);
+		add_listed_entry(view, req, name, len, good ? &attrs : NULL);
 	*unowned |= good && attrs.attr.no_owner == -EAGAIN;
 	return cookie;
 }

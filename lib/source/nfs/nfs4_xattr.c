@@ -117,7 +117,7 @@ static int after_list(struct nfs4_steps *steps)
 	return steps->names->len > 0 ? NFS_CALL_AGAIN : 0;
 }
 
-static int add_name_xattr(struct backend_request *req, const uint8_t *name, uint32_t len)
+static int add_xattr_name(struct backend_request *req, const uint8_t *name, uint32_t len)
 {
 	struct nfs4_steps *steps = req->backend.data;
 
@@ -155,7 +155,7 @@ static int decode_list(struct backend_request *req, struct xdr_in *in)
 		const uint8_t *name = xdr_get_bytes(in, &len);
 
 		if (name)
-			ret = add_name_xattr(req, name, len);
+			ret = add_xattr_name(req, name, len);
 	}
 	if (ret == -E2BIG) {
 		source_xattrs_lose(req->xattrs, "user extended attributes: there are more than can "

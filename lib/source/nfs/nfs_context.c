@@ -29,7 +29,7 @@ struct handshake {
 	char *why;
 };
 
-static int failed_context(struct handshake *h, const char *said)
+static int note_refused_ticket(struct handshake *h, const char *said)
 {
 	h->refused = true;
 	h->why = g_strdup_printf(
@@ -41,7 +41,7 @@ static int failed_context(struct handshake *h, const char *said)
 }
 
 /* The header of an answer to INIT says who it is from once both sides are done. */
-static int take_answer_context(struct handshake *h, const struct rpc_reply *reply,
+static int take_context_answer(struct handshake *h, const struct rpc_reply *reply,
 			       struct xdr_in *in, gss_buffer_t token)
 {
 	const uint8_t *handle = xdr_get_bytes(in, &h->handle_len);
@@ -57,7 +57,7 @@ static int take_answer_context(struct handshake *h, const struct rpc_reply *repl
 		g_autofree char *said =
 			g_strdup_printf("its GSS status is 0x%x, 0x%x", major, minor);
 
-		return failed_context(h, said);
+		return note_refused_ticket(h, said);
 	}
 	if (h->handle_len > NFS_GSS_HANDLE || h->handle_len == 0)
 		return -EBADMSG;
@@ -97,10 +97,10 @@ static int exchange(struct handshake *h, const gss_buffer_desc *token, bool firs
 	h->call.reply = &reply;
 	ret = nfs_call(&h->call, &in, &memory);
 	if (ret == -EACCES || ret == -EKEYEXPIRED)
-		return failed_context(h, "it denies the call");
+		return note_refused_ticket(h, "it denies the call");
 	if (ret < 0)
 		return ret;
-	ret = take_answer_context(h, &reply, &in, answer);
+	ret = take_context_answer(h, &reply, &in, answer);
 	if (ret == 0) {
 		*verifier_len = reply.verifier_len;
 		*verifier = g_memdup2(reply.verifier, reply.verifier_len);
@@ -156,7 +156,7 @@ static int shake_hands(struct handshake *h)
 	if (ret == 0 && (major != GSS_S_COMPLETE || !h->complete))
 		ret = -EBADMSG;
 	if (ret == 0 && !nfs_gss_is_signed(h->context, h->window, verifier, verifier_len))
-		ret = failed_context(h, "the answer is not signed by its key");
+		ret = note_refused_ticket(h, "the answer is not signed by its key");
 	return ret;
 }
 

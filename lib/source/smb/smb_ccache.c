@@ -20,7 +20,7 @@ static uint32_t get_number(struct wire_unpack *in, unsigned bytes)
 	return value;
 }
 
-static char *get_text_ccache(struct wire_unpack *in)
+static char *get_counted_text(struct wire_unpack *in)
 {
 	uint32_t len = get_number(in, 4);
 	const uint8_t *at = wire_get(in, len);
@@ -41,9 +41,9 @@ static char *get_principal(struct wire_unpack *in, char **realm)
 
 	get_number(in, 4); /* type */
 	parts = get_number(in, 4);
-	*realm = get_text_ccache(in);
+	*realm = get_counted_text(in);
 	for (uint32_t i = 0; i < parts && !in->bad; i++) {
-		g_autofree char *part = get_text_ccache(in);
+		g_autofree char *part = get_counted_text(in);
 
 		g_string_append_printf(name, "%s%s", i ? "/" : "", part ? part : "");
 	}

@@ -327,8 +327,8 @@ void smb_conn_try(struct smb_server *server, struct backend_request *req)
 }
 
 /* To where it is asked for again: `again`, alone, or the trials if it was.  lone: it was. */
-static void ask_again_smb(struct smb_conn *conn, struct backend_request *req, bool lone,
-			  GQueue *again)
+static void requeue_request(struct smb_conn *conn, struct backend_request *req, bool lone,
+			    GQueue *again)
 {
 	struct smb_server *server = conn->server;
 	/* with others it may be innocent, however often */
@@ -378,7 +378,7 @@ static void give_back(struct smb_conn *conn)
 		smb_turns_forgive(&conn->server->turns, SMB_DEMAND);
 	g_qsort_with_data(list, (gint)n, sizeof(list[0]), by_age, NULL);
 	for (unsigned i = 0; i < n; i++)
-		ask_again_smb(conn, list[i].req, lone, &again);
+		requeue_request(conn, list[i].req, lone, &again);
 	smb_pool_give_back(&conn->seat, &again);
 }
 
@@ -406,7 +406,7 @@ static void judge_streams(struct smb_server *server, struct source_xattrs *xattr
 	}
 }
 
-static bool take_reply_smb(struct smb_conn *conn, const struct wire_reply *reply)
+static bool take_slot_reply(struct smb_conn *conn, const struct wire_reply *reply)
 {
 	struct backend_request *req;
 	uint8_t *slot;
@@ -452,7 +452,7 @@ static bool take_message(struct smb_conn *conn, const struct wire_reply *reply)
 		backend_watch_answer(&conn->server->watch, conn->heard);
 		return true;
 	case WIRE_REPLY:
-		return conn->ready && take_reply_smb(conn, reply);
+		return conn->ready && take_slot_reply(conn, reply);
 	default:
 		return false;
 	}

@@ -97,7 +97,7 @@ static bool is_spelled_so(const struct job *job, const struct lookup *lookup,
 	return false;
 }
 
-static bool is_missing_lookup(NTSTATUS status)
+static bool is_not_found(NTSTATUS status)
 {
 	return NT_STATUS_EQUAL(status, NT_STATUS_OBJECT_NAME_NOT_FOUND) ||
 	       NT_STATUS_EQUAL(status, NT_STATUS_OBJECT_PATH_NOT_FOUND) ||
@@ -113,7 +113,7 @@ static void lookup_part_done(struct job *job)
 
 	if (--lookup->left)
 		return;
-	missing = is_missing_lookup(lookup->object);
+	missing = is_not_found(lookup->object);
 	there = NT_STATUS_IS_OK(lookup->listed) && is_spelled_so(job, lookup, &listed);
 	/* of the two the listing's knows better whether there is a directory at all */
 	if (!NT_STATUS_IS_OK(lookup->listed)) {
