@@ -8,11 +8,16 @@ static gboolean opt_unwatched;
 static enum ctl_exit finalize_volume(const struct ctl *ctl)
 {
 	g_autoptr(GKeyFile) reply = NULL;
-	enum ctl_exit result =
-		ctl_ask_once(ctl, opt_unwatched ? "finalize unwatched" : "finalize", &reply);
+	g_autofree char *command = g_strconcat(ctl->dry_run ? "finalizable" : "finalize",
+					       opt_unwatched ? " unwatched" : "", NULL);
+	enum ctl_exit result = ctl_ask_once(ctl, command, &reply);
 
 	if (result)
 		return result;
+	if (ctl->dry_run) {
+		printf("%s: everything is whole: it can be finalized\n", ctl->volume);
+		return result;
+	}
 	printf("%s: finished; nothing of ours is on the volume, and the file server's "
 	       "configuration can do without it%s\n",
 	       ctl->volume,
@@ -37,7 +42,7 @@ static enum ctl_exit run_finalize(const struct ctl *ctl)
 	ctl_announce(ctl, "finalize");
 	enum ctl_exit result = ctl_in_turn(ctl, finalize_volume);
 
-	if (ctl->many)
+	if (ctl->many && !ctl->dry_run)
 		puts(result ? "not all are finished: leave the file servers' configuration as it "
 			      "is until they are, so that one restart, and one grace period, does "
 			      "for all"
@@ -49,6 +54,7 @@ static enum ctl_exit run_finalize(const struct ctl *ctl)
 
 static const GOptionEntry finalize_options[] = {
 	CTL_OPTIONS_VOLUMES,
+	CTL_OPTION_DRY_RUN,
 	CTL_FLAG("unwatched", opt_unwatched, "programs of this machine move nothing meanwhile"),
 	{NULL},
 };

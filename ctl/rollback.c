@@ -266,6 +266,15 @@ static enum ctl_exit run_rollback(const struct ctl *ctl)
 		config_free(config);
 		return CTL_USAGE;
 	}
+	result = opt_plan ? CTL_OK
+			  : ctl_confirm(ctl,
+					"%s: what clients changed is written over the old server's "
+					"tree (--plan shows it)",
+					ctl->volume);
+	if (result) {
+		config_free(config);
+		return result;
+	}
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGINT, &action, NULL);
 	do {
@@ -283,6 +292,8 @@ static const GOptionEntry rollback_options[] = {
 	CTL_FLAG("list", opt_list, "what is to be done, and why"),
 	CTL_FLAG("follow", opt_follow, "go on until interrupted"),
 	CTL_FLAG("plan", opt_plan, "only say what would be done"),
+	CTL_FLAG("dry-run", opt_plan, "the same as --plan"),
+	CTL_OPTION_YES,
 	CTL_FILE("to", opt_to, "the old tree, mounted, or smb:// (default: as configured)", "PATH"),
 	{NULL},
 };

@@ -31,6 +31,8 @@ static char *skip_request(const struct ctl *ctl)
 		g_ptr_array_add(lines, line_of_path(*path, opt_all || opt_leave));
 	if (opt_leave)
 		g_ptr_array_add(lines, g_strdup("leave"));
+	if (ctl->dry_run)
+		g_ptr_array_add(lines, g_strdup("dry-run"));
 	if (opt_because)
 		g_ptr_array_add(lines, g_strconcat("because ", opt_because, NULL));
 	ctl_add_filter(ctl, lines);
@@ -72,6 +74,21 @@ static void print_skipped(const struct ctl *ctl, GKeyFile *reply)
 		       ctl->volume);
 }
 
+static void print_targets(const struct ctl *ctl, GKeyFile *reply)
+{
+	g_auto(GStrv) groups = g_key_file_get_groups(reply, NULL);
+	const uint64_t targets = ctl_number(reply, "skip", "targets");
+
+	printf("%s: would be skipped, of %" G_GUINT64_FORMAT " director%s or file%s:\n",
+	       ctl->volume, targets, targets == 1 ? "y" : "ies", targets == 1 ? "" : "s");
+	for (char **group = groups; *group; group++) {
+		g_autofree char *path = ctl_text(reply, *group, "path");
+
+		if (g_str_has_prefix(*group, "target "))
+			printf("%s\n", path);
+	}
+}
+
 static enum ctl_exit run_skip(const struct ctl *ctl)
 {
 	g_autofree char *text = skip_request(ctl);
@@ -85,9 +102,16 @@ static enum ctl_exit run_skip(const struct ctl *ctl)
 			     "directory, or skip all that it has with --all");
 		return CTL_USAGE;
 	}
-	result = ctl_ask_once(ctl, text, &reply);
+	result = ctl->dry_run
+			 ? CTL_OK
+			 : ctl_confirm(ctl,
+				       "%s: what is skipped is never here, and is lost with the "
+				       "old server (--dry-run lists it)",
+				       ctl->volume);
 	if (!result)
-		print_skipped(ctl, reply);
+		result = ctl_ask_once(ctl, text, &reply);
+	if (!result)
+		(ctl->dry_run ? print_targets : print_skipped)(ctl, reply);
 	return result;
 }
 
@@ -95,6 +119,8 @@ static const GOptionEntry skip_options[] = {
 	CTL_FLAG("all", opt_all, "all such names of PATH..."),
 	CTL_OPTIONS_FILTER,
 	CTL_FLAG("leave", opt_leave, "also leave behind on the old server what it refuses"),
+	CTL_OPTION_DRY_RUN,
+	CTL_OPTION_YES,
 	CTL_STRING("because", opt_because, "why, for the report", "TEXT"),
 	{NULL},
 };

@@ -222,6 +222,13 @@ static enum ctl_exit end(const struct ctl *ctl, const struct volume_config *conf
 			     ((struct takeover_client *)clients->pdata[0])->address);
 		return CTL_REFUSED;
 	}
+	const enum ctl_exit asked = ctl_confirm(ctl,
+						"%s: clients that use takeover handles meet ESTALE "
+						"from now on (takeover check shows them)",
+						ctl->volume);
+
+	if (asked)
+		return asked;
 	if (!drop(config->takeover_file, "") || !drop(config->takeover_file, ".all") ||
 	    !drop(config->takeover_file, ".clients"))
 		return CTL_REFUSED;
@@ -327,6 +334,7 @@ static enum ctl_exit run_takeover(const struct ctl *ctl)
 
 static const GOptionEntry takeover_options[] = {
 	CTL_OPTION_ACCEPT,
+	CTL_OPTION_YES,
 	{NULL},
 };
 

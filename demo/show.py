@@ -254,7 +254,7 @@ def go_back(show, migration, old):
     client.remove(wide, '00012')
 
     def rollback(*options):
-        return json.loads(migration.ctl('rollback', '--json', '--to', OLD, *options))['rollback']
+        return json.loads(migration.ctl('rollback', '--json', '--yes', '--to', OLD, *options))['rollback']
 
     counts = '{made} made, {changed} changed, {renamed} renamed, {removed} removed'
     plan = rollback('--plan')

@@ -147,7 +147,7 @@ export function skip(name, reason, done) {
         command: ({ because }) => {
             if (!because)
                 throw new Error('Say why, for the report.');
-            return ctl(`--reason=${reason}`, '--leave', `--because=${because}`, 'skip', name);
+            return ctl('--yes', `--reason=${reason}`, '--leave', `--because=${because}`, 'skip', name);
         },
     });
 }

@@ -281,7 +281,8 @@ static int run_aside(struct retriever *retriever, const char *argument, char **t
 	return ret;
 }
 
-static int run_finalize(struct retriever *retriever, const char *argument, char **text)
+static int try_finalize(struct retriever *retriever, const char *argument, bool dry_run,
+			char **text)
 {
 	if (proof_is_under_way(retriever->proof)) {
 		*text = g_strdup_printf("both sides are being compared: wait for the end, or stop "
@@ -289,7 +290,17 @@ static int run_finalize(struct retriever *retriever, const char *argument, char 
 					retriever->config->name);
 		return -EBUSY;
 	}
-	return finalize_volume(retriever, !g_strcmp0(argument, "unwatched"), text);
+	return finalize_volume(retriever, !g_strcmp0(argument, "unwatched"), dry_run, text);
+}
+
+static int run_finalize(struct retriever *retriever, const char *argument, char **text)
+{
+	return try_finalize(retriever, argument, false, text);
+}
+
+static int run_finalizable(struct retriever *retriever, const char *argument, char **text)
+{
+	return try_finalize(retriever, argument, true, text);
 }
 
 static int run_verify(struct retriever *retriever, const char *argument, char **text)
@@ -492,6 +503,7 @@ static const struct {
 	{"proof", NULL, run_proof, JOB_FLUSH},
 	{"mend", NULL, run_mend, JOB_FIND},
 	{"finalize", NULL, run_finalize, JOB_SLOW},
+	{"finalizable", NULL, run_finalizable, JOB_SLOW},
 	{"report", command_report},
 	{"skip", NULL, skip_command, JOB_SLOW},
 	{"names", control_old_admit, control_old_names, JOB_FIND_DEMAND},

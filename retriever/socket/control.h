@@ -60,7 +60,8 @@
  *                      errors_filter_take() has them, else all: [retry] forgotten
  *   names HANDLE COOKIE VERIFIER, directory HANDLE: control_old.h; what doors ask
  *   skip HOW PATH      gives up names (skip.h); HOW: names, or all (of directories); more paths, or
- *                      what is meant instead, in further lines: [skip] names directories
+ *                      what is meant instead, in further lines: [skip] names directories; with the
+ *                      line dry-run only [skip] targets (of both), and [target N] path
  *   throttle BYTES     background bytes per second, 0: no limit; `throttle default`: what is
  *                      configured.  It is kept (limits_set.h)
  *   pause, resume      background work; demand goes on.  Likewise
@@ -81,6 +82,7 @@
  *                      elsewhere, removes .migrate/ and what is left of ours: [finalize] losses
  *                      report names-skipped.  unwatched: nothing is moved by programs of this
  *                      machine, of which the kernel cannot tell
+ *   finalizable [unwatched]  the same, but nothing is kept or removed
  *
  * All numbers are decimal, sizes in bytes.  state: unattached: no record at the root and no
  * .migrate/ of a volume; copying, copied: there is a copy, and a run of it is not or is through;

@@ -112,7 +112,7 @@ static int check_aside(struct retriever *retriever, char **message)
 	return -EBUSY;
 }
 
-int finalize_volume(struct retriever *retriever, bool unwatched, char **message)
+int finalize_volume(struct retriever *retriever, bool unwatched, bool dry_run, char **message)
 {
 	struct verify_count count;
 	enum volume_state state = volume_state(retriever);
@@ -143,6 +143,10 @@ int finalize_volume(struct retriever *retriever, bool unwatched, char **message)
 		ret = check_aside(retriever, message);
 	if (ret)
 		return ret;
+	if (dry_run) {
+		*message = finalized(retriever, losses, names);
+		return 0;
+	}
 	ret = durability_sync_all(retriever);
 	if (!ret)
 		ret = left_out_attached(retriever->root_fd);

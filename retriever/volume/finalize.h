@@ -7,9 +7,9 @@
 
 /*
  * Proves that nothing is unfinished (verify_watched(); verify_volume() if unwatched), keeps the
- * report elsewhere, then removes what is ours.  Slow thread.  0, or -errno with *message, one line
- * that says what to do (g_free).
+ * report elsewhere, then removes what is ours; with dry_run it ends before that.  Slow thread.  0,
+ * or -errno with *message, one line that says what to do (g_free).
  */
-int finalize_volume(struct retriever *retriever, bool unwatched, char **message);
+int finalize_volume(struct retriever *retriever, bool unwatched, bool dry_run, char **message);
 
 #endif

@@ -15,7 +15,7 @@
 
 /* What was asked for. */
 struct order {
-	bool all, leave, filtered;
+	bool all, leave, filtered, dry_run;
 	char **lines;
 	GPtrArray *paths; /* in lines */
 	const char *because;
@@ -281,6 +281,21 @@ static int skip_targets(struct skipping *s, char **text)
 	return s->status;
 }
 
+/* Only what is meant; what the listing will say of it is not known yet. */
+static int tell_targets(const struct skipping *s, char **text)
+{
+	GString *all = g_string_new(NULL);
+
+	g_string_printf(all, "[skip]\ntargets=%u\n", s->targets->len);
+	for (guint i = 0; i < s->targets->len; i++) {
+		const struct target *target = s->targets->pdata[i];
+
+		g_string_append_printf(all, "[target %u]\npath=%s\n", i, target->path);
+	}
+	*text = g_string_free(all, FALSE);
+	return 0;
+}
+
 /* FALSE: it is none. */
 static bool parse_skip(const char *argument, struct order *order)
 {
@@ -294,6 +309,8 @@ static bool parse_skip(const char *argument, struct order *order)
 			order->filtered = true;
 		else if (!strcmp(*line, "leave"))
 			order->leave = true;
+		else if (!strcmp(*line, "dry-run"))
+			order->dry_run = true;
 		else if (g_str_has_prefix(*line, "because "))
 			order->because = *line + strlen("because ");
 		else
@@ -318,7 +335,7 @@ int skip_command(struct retriever *retriever, const char *argument, char **text)
 	else
 		ret = order.filtered ? take_filtered(&s, text) : resolve(&s, text);
 	if (!ret)
-		ret = skip_targets(&s, text);
+		ret = order.dry_run ? tell_targets(&s, text) : skip_targets(&s, text);
 	skip_file_recover(retriever);
 	g_free(s.failure);
 	g_strfreev(order.lines);

@@ -23,11 +23,12 @@
  * PATH" (errors_entry.h): whatever they let through; the reason is a whole one.  The line "leave":
  * also what the old server refuses, which stays there: names of which it does not tell, the rest of
  * a directory that it does not list, files that it does not let be read (skip_file.h).  The line
- * "because TEXT": for the report.
+ * "because TEXT": for the report.  The line "dry-run": nothing is skipped.
  *
  * Nothing is skipped that is not in the list of errors.  What fails keeps nothing else from being
- * skipped.  Slow thread; waits for the old server.  0 with *text: "[skip] names directories"; or
- * -errno of the first that failed, with one line that says why.
+ * skipped.  Slow thread; waits for the old server.  0 with *text: "[skip] names directories"
+ * (dry-run: "[skip] targets", and "[target N] path" for each that is meant, as it is listed, as far
+ * as a reply holds); or -errno of the first that failed, with one line that says why.
  */
 int skip_command(struct retriever *retriever, const char *argument, char **text);
 

@@ -44,7 +44,7 @@ def price(args, migration):
 
 def go_back(migration):
     with Clock() as clock:
-        said = json.loads(migration.ctl('rollback', '--json'))['rollback']
+        said = json.loads(migration.ctl('rollback', '--json', '--yes'))['rollback']
         sync(OLD)
     if said['conflicts'] or said['left']:
         raise Failure(f'not everything was carried back: {said}')

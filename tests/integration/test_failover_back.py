@@ -101,7 +101,7 @@ class Followed:
         node.sh('systemctl', 'stop', 'migrate-rollback@projects.service')
         node.sh('migratectl', 'throttle', 'projects', '0')
         node.sh('timeout', '100', 'migratectl', 'status', '--watch', 'projects')
-        node.sh('migratectl', 'rollback', 'projects')
+        node.sh('migratectl', '--yes', 'rollback', 'projects')
         expect(not os.path.exists(STAGE), 'nothing is left aside')
         status = json.loads(node.sh('migratectl', 'status', '--json', 'projects'))
         same((status['volume']['state'], status['counters']['errors']), ('whole', 0), 'its state, and errors')

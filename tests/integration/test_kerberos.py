@@ -217,7 +217,7 @@ def the_way_back(args):
 
     kdc.kinit('root', ROOT, BACK, '-l', '5s')
     follower = Process('follower', [migration.program('migratectl'), '--config', migration.config,
-                                    '--follow', 'rollback', VOLUME])
+                                    '--yes', '--follow', 'rollback', VOLUME])
     wait_for('the ticket ends', lambda: not kdc.valid(BACK), process=follower)
     new.write('dir-0/file-3', b'followed')
     wait_for('it is said that the tickets expired',

@@ -97,7 +97,7 @@ def begin(args):
 
 def give_up(migration):
     same(migration.start_crawler().wait(100), 2, 'exit status of the crawler')
-    ctl(migration, '--config', migration.config, 'skip', VOLUME, NEW + '/.migrate')
+    ctl(migration, '--config', migration.config, '--yes', 'skip', VOLUME, NEW + '/.migrate')
     migration.crawl()
 
 

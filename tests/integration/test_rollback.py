@@ -422,7 +422,7 @@ def killed(args):
     for tag in range(8):
         change_by_nfs(client, tag)
     met = 0
-    argv = [migration.program('migratectl'), '--config', migration.config, 'rollback', VOLUME]
+    argv = [migration.program('migratectl'), '--config', migration.config, '--yes', 'rollback', VOLUME]
     for _ in range(12):
         process = Process('killed', argv)
         select.select([], [], [], args.random.uniform(0.005, 0.06))   # the random point, not a wait
@@ -472,7 +472,7 @@ def followed(args):
     wanderer = threading.Thread(target=wander, args=(migration.server.client(), stopped))
     wanderer.start()
     follower = Process('follower', [migration.program('migratectl'), '--config', migration.config,
-                                    '--follow', 'rollback', VOLUME])
+                                    '--yes', '--follow', 'rollback', VOLUME])
     try:
         for tag in range(2):
             change_by_nfs(client, tag)
@@ -580,7 +580,7 @@ def carried_within(migration):
     with tempfile.TemporaryFile() as out:
         began = time.monotonic()
         process = subprocess.Popen([migration.program('migratectl'), '--config', migration.config,
-                                    '--json', 'rollback', VOLUME], stdout=out)
+                                    '--json', '--yes', 'rollback', VOLUME], stdout=out)
         _, status, used = os.wait4(process.pid, 0)
         out.seek(0)
         said = json.load(out)['rollback']

@@ -225,7 +225,7 @@ def carried(args):
     done = migration.rollback()
     same([done['made'], done['removed'], done['conflicts']], [0, 1, []], 'what is done again')
     follower = Process('follower', [migration.program('migratectl'), '--config', migration.config,
-                                    '--follow', 'rollback', VOLUME])
+                                    '--yes', '--follow', 'rollback', VOLUME])
     new.write('work/14', b'followed')
     wait_for('it was carried back', lambda: holds(f'{OLD}/work/14', b'followed'), process=follower)
     same(follower.stop(), 0, 'its exit status')
@@ -565,7 +565,7 @@ def killed(args):
     for tag in range(4):
         change(new, tag)
     met = 0
-    argv = [migration.program('migratectl'), '--config', migration.config, 'rollback', VOLUME]
+    argv = [migration.program('migratectl'), '--config', migration.config, '--yes', 'rollback', VOLUME]
     for n in range(10):
         new.write(f'made 0/again {n}', b'again' * 400000)       # so that each has something to do
         process = Process('killed', argv)

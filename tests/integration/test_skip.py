@@ -28,7 +28,7 @@ REFUSED = [f'{PLANS}/{LONG}', f'{PLANS}/{LONG}ü', f'{PLANS}/a:b', f'{PLANS}/c\\
 
 def skip_command(migration, *arguments, every=False):
     return [migration.program('migratectl'), '--config', migration.config,
-            *(['--all'] if every else []), 'skip', VOLUME, *arguments]
+            *(['--all'] if every else []), '--yes', 'skip', VOLUME, *arguments]
 
 
 def skip(migration, *paths, every=False):

@@ -91,7 +91,7 @@ def directories_that_are_in_themselves(args):
     same({path for path in found if path.endswith('up')}, {'a/up', 'b/up'}, f'errors {found}')
     expect('in itself' in found['a/up'] or 'it is in' in found['a/up'], found['a/up'])
     for name in ('a', 'b'):
-        migration.ctl('skip', argument=f'{NEW}/{name}/up')
+        migration.ctl('skip', '--yes', argument=f'{NEW}/{name}/up')
     migration.crawl()
     same(migration.errors(), {}, 'errors')
     migration.ctl('verify', '--content', may_fail=True)         # which ends
@@ -165,7 +165,7 @@ def a_server_that_opens_others_for_good(args):
     """What cannot be reached there is given up: with --all in both directories that lack a name."""
     _, migration = world(args, cases, on_request=Confuses().on_request)
     finds_others(migration)
-    migration.ctl('skip', '--all', argument=NEW)
+    migration.ctl('skip', '--yes', '--all', argument=NEW)
     same(migration.status()['names_skipped'], 3, 'names that are given up')
     migration.crawl()
     same(migration.status()['state'], 'whole', 'state after the crawl')

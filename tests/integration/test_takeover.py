@@ -60,7 +60,7 @@ def finished(migration):
         old = bytes.fromhex(file.read().splitlines()[1].split()[0])
     client = migration.server.start().client()
     same(client.getattr(old).type, nfs3.DIR, 'a takeover handle of a finished volume')
-    migration.ctl('takeover', '--accept', argument='end')
+    migration.ctl('takeover', '--accept', '--yes', argument='end')
     expect(not os.path.exists(FILE), 'the file is still there')
     wait_for('takeover handles are forgotten',
              lambda: client.once(nfs3.GETATTR, opaque(old))[0] == nfs3.STALE)

@@ -66,7 +66,7 @@ class Back:
                 process.stop(signal.SIGKILL)
 
     def argv(self, *options):
-        return [self.migration.program('migratectl'), '--config', self.migration.config, *options,
+        return [self.migration.program('migratectl'), '--config', self.migration.config, '--yes', *options,
                 '--to', self.sequence.source, 'rollback', VOLUME]
 
     def keep(self, directory):

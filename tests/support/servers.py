@@ -333,7 +333,7 @@ class Migration:
 
     def rollback(self, *options, may_fail=False):
         """What a way back says of itself; its text, if it failed and may."""
-        done = subprocess.run([self.program('migratectl'), '--config', self.config, '--json', *options,
+        done = subprocess.run([self.program('migratectl'), '--config', self.config, '--json', '--yes', *options,
                                'rollback', VOLUME], stdin=subprocess.DEVNULL, capture_output=True,
                               text=True, timeout=120, check=False)
         if done.returncode and not may_fail:

@@ -108,7 +108,7 @@ class Switching:
         same(migration.rollback()['conflicts'], [], 'conflicts')
         self.old.start()
         sh('ip', 'route', 'add', SERVICE, 'via', self.old.address)
-        migration.ctl('takeover', '--accept', argument='end')
+        migration.ctl('takeover', '--accept', '--yes', argument='end')
         migration.ctl('commit')             # a journal is of one tree
         if self.takeover == 'all':
             self.crawler.stop()

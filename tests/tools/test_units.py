@@ -110,7 +110,7 @@ class Units(unittest.TestCase):
             self.assertIsNotNone(path)
             self.assertRegex(path[1],
                              r"^/\S*/sbin/(migrate-(retriever|crawler|journal|guard)|"
-                             r"migratectl (copy|verify --content|--follow rollback|"
+                             r"migratectl (copy|verify --content|--yes --follow rollback|"
                              r"--textfile /\S+ metrics))$")
 
     def test_enabled(self):

@@ -263,7 +263,7 @@ def follow(migration, clients, carrying):
     carrying.set()
     while True:
         follower = Process('follower', [migration.program('migratectl'), '--config', migration.config,
-                                        '--follow', 'rollback', VOLUME])
+                                        '--yes', '--follow', 'rollback', VOLUME])
         for _ in range(clients.chance.randrange(1, 15)):
             clients.change(clients.chance.randrange(1, 6))
             select.select([], [], [], 0.03)

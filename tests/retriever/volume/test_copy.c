@@ -136,7 +136,7 @@ START_TEST(listings_go_with_the_switch)
 	make_all();
 	expect_same_tree();
 	ck_assert_uint_ne(omissions_get_told(core.retriever->root_fd) & TOLD_KNOWN, 0);
-	ck_assert_int_eq(finalize_volume(core.retriever, true, &message), 0);
+	ck_assert_int_eq(finalize_volume(core.retriever, true, false, &message), 0);
 	ck_assert_int_eq(volume_state(core.retriever), VOLUME_FINISHED);
 	copy_free();
 }
@@ -619,10 +619,10 @@ START_TEST(the_switch)
 	make_all();
 	ck_assert_uint_eq(backend_fault_submitted(core.fault, 1u << BACKEND_READ), 0);
 	expect_same_tree();
-	ck_assert_int_eq(finalize_volume(core.retriever, false, &message), -EBUSY);
+	ck_assert_int_eq(finalize_volume(core.retriever, false, false, &message), -EBUSY);
 	ck_assert_ptr_nonnull(strstr(message, "set aside"));
 	ck_assert_int_eq(aside_restore(core.retriever, "d/f0"), 0);
-	ck_assert_int_eq(finalize_volume(core.retriever, false, &again), 0);
+	ck_assert_int_eq(finalize_volume(core.retriever, false, false, &again), 0);
 	ck_assert(is_there(core.root, "d/f0"));
 	ck_assert(!is_there(core.root, ".migrate"));
 	copy_free();

@@ -43,7 +43,7 @@ START_TEST(outlives_the_volume)
 	put(fd, "what was found");
 	close(fd);
 	ck_assert_int_eq(migrate_record_drop(core.retriever->root_fd), 0); /* by hand */
-	ck_assert_int_eq(finalize_volume(core.retriever, false, &message), 0);
+	ck_assert_int_eq(finalize_volume(core.retriever, false, false, &message), 0);
 	fd = proof_place_open(core.retriever);
 	is(fd, "what was found");
 	close(fd);

@@ -32,7 +32,7 @@ START_TEST(i12_below_normal_directories)
 	verify(&count);
 	ck_assert_uint_eq(count.unfinished, 2); /* e and f */
 	ck_assert_int_eq(count.directories_whole, 0);
-	ck_assert_int_eq(finalize_volume(core.retriever, false, &message), -EBUSY);
+	ck_assert_int_eq(finalize_volume(core.retriever, false, false, &message), -EBUSY);
 	ck_assert_int_eq(migrate_has_record(d), 1); /* so that a crawler finds it */
 	ck_assert_int_eq(migrate_has_record(root), 1);
 	close(d);
@@ -353,7 +353,7 @@ START_TEST(i4_moved_behind_the_walk)
 	take_for_whole(as);
 	behind.how = _i;
 	behind.moves = true;
-	ck_assert_int_eq(finalize_volume(core.retriever, false, &message), -EBUSY);
+	ck_assert_int_eq(finalize_volume(core.retriever, false, false, &message), -EBUSY);
 	ck_assert(behind.done);
 	ck_assert_ptr_nonnull(strstr(
 		message, behind.how == ALL_THE_TIME ? "all the time" : "1 objects are unfinished"));
