@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <errno.h>
+#include <string.h>
+
+#include "ctl/doctor/looks.h"
+
+/* The first row of each that holds is told. */
+static const struct row {
+	const char *what, *group;
+	const char *key; /* that is `value`; NULL: nothing before held */
+	gboolean value;
+	enum finding_level level;
+	const char *seen, *remedy; /* NAME: the volume's */
+} rows[] = {
+	{"Retriever", "volume", "root-replaced", TRUE, FINDING_FAULT,
+	 "has another directory open than the one at the root",
+	 "systemctl restart migrate-retriever@NAME"},
+	{"Retriever", "volume", NULL, TRUE, FINDING_OK, "answers"},
+	{"Guard", "guard", "wanted", FALSE, FINDING_WARNING,
+	 "is not wanted: programs of this machine read zeros",
+	 "take guard = no out of the configuration"},
+	{"Guard", "guard", "guarded", FALSE, FINDING_FAULT,
+	 "is not running: programs of this machine wait, or read zeros",
+	 "systemctl start migrate-guard@NAME"},
+	{"Guard", "guard", NULL, TRUE, FINDING_OK, "is on"},
+	{"Doors", "doors", "past", TRUE, FINDING_FAULT,
+	 "a file server serves it without the layer: clients read zeros",
+	 "see migratectl status NAME; stop that server, and put the layer into its configuration"},
+	{"Doors", "doors", NULL, TRUE, FINDING_OK, "nobody serves it without the layer"},
+	{"Journal", "journal", "closed", TRUE, FINDING_OK, "is closed: there is no way back"},
+	{"Journal", "journal", "running", FALSE, FINDING_WARNING,
+	 "is not running: what clients change now has to be looked for",
+	 "systemctl start migrate-journal@NAME"},
+	{"Journal", "journal", "full", TRUE, FINDING_FAULT, "has no room",
+	 "make room where its store is"},
+	{"Journal", "journal", "complete", FALSE, FINDING_WARNING,
+	 "has a gap: changes may be missing", "migratectl changes --settle NAME"},
+	{"Journal", "journal", NULL, TRUE, FINDING_OK, "knows all changes"},
+};
+
+static void look_at_answer(struct doctor *doctor)
+{
+	const char *name = doctor->config->name;
+	g_autofree char *remedy = g_strdup_printf(
+		doctor->answer == -ENOTCONN ? "systemctl start migrate-retriever@%s"
+		: doctor->answer == -EPROTO ? "systemctl restart migrate-retriever@%s"
+					    : "journalctl -u migrate-retriever@%s",
+		name);
+
+	if (doctor->answer)
+		findings_add(doctor->findings, FINDING_FAULT, "Retriever", remedy, "%s",
+			     doctor->answer == -ENOTCONN ? "is not running"
+			     : doctor->answer == -EPROTO ? "is of another version"
+							 : "does not answer");
+}
+
+void look_at_status(struct doctor *doctor)
+{
+	GKeyFile *status = doctor->status;
+	g_autofree char *state = g_key_file_get_string(status, "volume", "state", NULL);
+	const guint64 errors = g_key_file_get_uint64(status, "counters", "errors", NULL);
+	g_autofree char *list =
+		g_strdup_printf("migratectl errors --summary %s", doctor->config->name);
+	const char *told = "";
+
+	look_at_answer(doctor);
+	for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+		const struct row *row = &rows[i];
+		g_auto(GStrv) parts = g_strsplit(row->remedy ? row->remedy : "", "NAME", -1);
+		g_autofree char *remedy = g_strjoinv(doctor->config->name, parts);
+
+		if (!strcmp(told, row->what) || !g_key_file_has_group(status, row->group) ||
+		    (!g_strcmp0(state, "finished") && !strcmp(row->what, "Guard")) ||
+		    (row->key &&
+		     !!g_key_file_get_boolean(status, row->group, row->key, NULL) != row->value))
+			continue;
+		told = row->what;
+		findings_add(doctor->findings, row->level, row->what, remedy, "%s", row->seen);
+	}
+	if (state)
+		findings_add(doctor->findings, errors ? FINDING_WARNING : FINDING_OK, "Objects",
+			     errors ? list : NULL, "%" G_GUINT64_FORMAT " failed", errors);
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "tests/ctl/doctor/told.h"
+
+START_TEST(one_that_answers)
+{
+	begin_doctor("");
+	look_at_old_server(&doctor, 30000);
+	end_doctor("ok       Old server    answers within\nok       Rights        the root can be "
+		   "listed there\n");
+}
+END_TEST
+
+START_TEST(one_that_refuses)
+{
+	volume.source = (char *)"file:///nonexistent/tree";
+	begin_doctor("");
+	look_at_old_server(&doctor, 30000);
+	end_doctor("fault    Old server    file:///nonexistent/tree\n");
+}
+END_TEST
+
+/* It accepts, and says nothing: doctor does not wait for it. */
+START_TEST(one_that_hangs)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t len = sizeof(at);
+	const int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	ck_assert_int_eq(bind(fd, (struct sockaddr *)&at, len), 0);
+	ck_assert_int_eq(listen(fd, 5), 0);
+	ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&at, &len), 0);
+	g_autofree char *source =
+		g_strdup_printf("nfs://127.0.0.1:%u/old?version=4.2", ntohs(at.sin_port));
+	volume.source = source;
+	volume.connections = volume.demand_connections = 1;
+	begin_doctor("");
+	look_at_old_server(&doctor, 300);
+	end_doctor("fault    Old server    does not answer within\n");
+	close(fd);
+}
+END_TEST
+
+START_TEST(one_that_is_not_asked)
+{
+	begin_doctor("[now]\nsource-away-seconds=77\n");
+	look_at_old_server(&doctor, 300);
+	end_doctor("fault    Old server    has not answered for 77 s\n");
+	volume.source = (char *)"smb://user@127.0.0.1:9/share";
+	begin_doctor("");
+	look_at_old_server(&doctor, 300);
+	end_doctor("ok       Old server    answers the retriever\n");
+	begin_doctor("");
+	doctor.answer = -ENOTCONN;
+	look_at_old_server(&doctor, 300);
+	end_doctor("warning  Old server    was not asked: a wrong password would count there\n");
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("old_server");
+	TCase *tcase = tcase_create("old_server");
+
+	tcase_add_test(tcase, one_that_answers);
+	tcase_add_test(tcase, one_that_refuses);
+	tcase_add_test(tcase, one_that_hangs);
+	tcase_add_test(tcase, one_that_is_not_asked);
+	suite_add_tcase(suite, tcase);
+	return run_suite(suite);
+}
