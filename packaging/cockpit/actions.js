@@ -156,3 +156,33 @@ export function skip(name, reason, done) {
 export async function reasons(name) {
     return JSON.parse(await ask(ctl('--summary', '--json', 'errors', name)));
 }
+
+/* The first paths that failed for this reason.  There may be a million: no more are asked for. */
+export async function paths(name, reason, most) {
+    const found = [];
+    let rest = '';
+    const run = ask(ctl('--json', `--reason=${reason}`, 'errors', name));
+
+    run.stream(data => {
+        const lines = (rest + data).split('\n');
+
+        rest = lines.pop();
+        found.push(...lines.filter(line => line.startsWith('{')).map(line => JSON.parse(line.replace(/,$/, '')).path));
+        if (found.length >= most)
+            run.close('terminated');
+    });
+    try {
+        await run;
+    } catch (error) {
+        if (found.length < most)
+            throw error;
+    }
+    return found.slice(0, most);
+}
+
+/* By errno: what passes when this machine or the network is mended, and can never be skipped. */
+const PASSES = { 5: '', 11: '', 12: '', 23: '', 24: '', 28: 'Make room on the new server, then retry.', 30: '', 112: '',
+                 122: 'Raise the quota on the new server, then retry.', 125: '' };
+
+export const canSkip = errno => !(errno in PASSES);
+export const remedy = errno => PASSES[errno] || '';

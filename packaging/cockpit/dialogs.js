@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Dialogs that say what a command will do, run it, and show what it says. */
 /* global cockpit */
-import { button, make, pf, say } from './parts.js';
+import { button, inert, make, pf, say } from './parts.js';
 
 /* Runs argv with root's rights; never by a shell.  lines(text): what it prints, as it comes. */
 export function run(argv, lines = () => {}) {
@@ -56,7 +56,7 @@ export function action({ title, what, verb, fields = [], command, done = () => {
 
             if (Array.isArray(argv)) {
                 output.hidden = false;
-                await run(argv, text => { output.append(text) });
+                await run(argv, text => { output.append(inert(text)) });
             }
             say(`${title}: done`);
             done();

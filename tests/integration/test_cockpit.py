@@ -3,6 +3,7 @@
 """The page in Cockpit, with a real Cockpit, a real browser and real migrations."""
 import contextlib
 import os
+import re
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -16,7 +17,9 @@ from volumes import TREES, Volumes                                      # noqa: 
 PAGE = REPO + '/packaging/cockpit'
 CONFIG = '/etc/quickmigrate'
 HOSTILE = '<img src=x onerror=document.title=1>'
-ROW = 'tr[data-volume="{}"]'
+STEERING = '"\'\u202egpj.\x1b[31m\u05d0'
+CARD = 'li[data-volume="{}"]'
+FAILED = '[aria-label=Failures]'
 
 
 def begin(args, names, **kw):
@@ -67,16 +70,17 @@ def a_migration(args):
     v, shown = begin(args, ['projects', 'archive'])
     v.start('projects')
     with shown as browser:
-        browser.until('both volumes are there', lambda: len(browser.all('tbody tr')) == 2)
-        browser.until('one is shown', lambda: 'unattached' in browser.text(ROW.format('projects')))
-        browser.until('the other has no retriever', lambda: 'no retriever' in browser.text(ROW.format('archive')))
-        expect('1 need somebody' in browser.text('#sum'), browser.text('#sum'))
+        browser.until('both volumes are there', lambda: len(browser.all('li[data-volume]')) == 2)
+        browser.until('one is shown', lambda: 'unattached' in browser.text(CARD.format('projects')))
+        browser.until('the other has no retriever', lambda: 'no retriever' in browser.text(CARD.format('archive')))
+        expect('1 volume needs you' in browser.text('#sum'), browser.text('#sum'))
+        same(order(browser), ['archive', 'projects'], 'what needs somebody is first')
         browser.button('projects').click()
         browser.until('its page is there', lambda: browser.text('h1') == 'projects')
         browser.until('its actions are there', lambda: browser.button('Attach'))
         do(browser, 'Attach', 'clients can be switched')
         close(browser)
-        browser.until('it is attached', lambda: 'migrating' in browser.text('dl'))
+        browser.until('it is attached', lambda: browser.text('#state') == 'migrating')
         do(browser, 'Bring everything', 'Starts the crawler')
         close(browser)
         do(browser, 'Throttle', 'What clients wait for is not limited', bytes='7M')
@@ -94,23 +98,24 @@ def a_migration(args):
         same(v.status('projects')['now']['paused'], True, 'paused')
         do(browser, 'Resume', 'goes on')
         close(browser)
-        picture(args, browser, 'volume')
         v.crawl('projects')
-        browser.until('it is whole, without anything done', lambda: 'whole' in browser.text('dl'))
-        expect('100 %' in browser.text('dl'), browser.text('dl'))
+        browser.until('it is whole, without anything done', lambda: browser.text('#state') == 'whole')
+        browser.until('by one measure', lambda: '100 % of 293.0 KiB' in browser.text('.measure'))
+        expect('Compare contents, then finalize' in browser.text('.next'), browser.text('main'))
+        browser.until('what else is known', lambda: 'Free space' in browser.text('dl') and 'Journal' in browser.text('dl'))
         do(browser, 'Verify', 'counts what is unfinished')
         browser.until('what it says is shown', lambda: 'all whole' in browser.text('dialog pre'))
         close(browser)
         do(browser, 'Finalize', 'removes all that the migration keeps')
         close(browser)
-        browser.until('it is finished', lambda: 'finished' in browser.text('dl'))
+        browser.until('it is finished', lambda: browser.text('#state') == 'finished')
         with open(BASE + '/systemctl') as said:
             same(said.read(), '--no-block start migrate-crawler@projects.service\n', 'what systemd was told')
         same(browser.complaints(), [], 'complaints of the browser')
 
 
 def with_secrets():
-    for name in ('a', HOSTILE):
+    for name in ('a', HOSTILE, STEERING):
         os.makedirs(f'{TREES}/old/projects/{name}')
         for number in range(2):
             path = f'{TREES}/old/projects/{name}/{number}'
@@ -120,41 +125,129 @@ def with_secrets():
             os.chown(path, 1000, 1000)
 
 
+def order(browser):
+    return [card.get_attribute('data-volume') for card in browser.all('li[data-volume]')]
+
+
+# What goes beyond the edge.
+BEYOND = """
+return [...document.querySelectorAll('body, body *')]
+        .filter(one => one.getClientRects().length && one.getBoundingClientRect().right > innerWidth || one.scrollWidth > innerWidth)
+        .map(one => one.outerHTML.slice(0, 300));
+"""
+
+
+def narrow(browser):
+    """On a phone nothing scrolls sideways."""
+    browser.width(360)
+    same(browser.driver.execute_script('return innerWidth'), 360, 'the width')
+    same(browser.driver.execute_script(BEYOND), [], 'what goes beyond the edge')
+    browser.width(None)
+
+
+def press(browser, name):
+    """A button of the failures, which may be drawn anew at any time."""
+    def pressed():
+        [b for b in browser.all(FAILED + ' button') if b.text == name][0].click()
+        return True
+    browser.until(f'{name} is pressed', pressed)
+
+
+# What the retriever could say, and what is said of it.
+SAID = """
+const done = arguments[0];
+Promise.all([import('./volumes.js'), import('./actions.js'), import('./parts.js')]).then(([v, a, p]) => {
+    const volume = (state, counters, now = {}, more = {}) => ({
+        volume: { name: 'v', state }, namespace: { complete: true }, now: { crawlers: 1, bytes_per_second: 0, ...now }, rest: {},
+        counters: { bytes_found: 1000, bytes_whole: 450, files_found: 9, files_whole: 8, errors: 0, ...counters }, ...more });
+    const guarded = { guard: { wanted: true, guarded: true } };
+    const all = {
+        silent: { volume: { name: 'v', state: 'no retriever' } },
+        zeros: volume('migrating', {}, {}, { doors: { unlayered: 'smbd' } }),
+        away: volume('migrating', {}, { source_away_seconds: 70 }),
+        failed: volume('migrating', { errors: 2 }),
+        full: volume('migrating', {}, {}, { room: { avail: 500, size: 1000 } }),
+        bare: volume('migrating', {}, {}, { guard: { wanted: true, guarded: false } }),
+        paused: volume('migrating', {}, { paused: true }),
+        good: volume('migrating', {}, {}, { ...guarded, room: { avail: 551, size: 1000 }, journal: { complete: true } }),
+        begun: volume('unattached', {}),
+        whole: volume('whole', { bytes_whole: 1000, files_whole: 9 }),
+    };
+    const empty = volume('migrating', { bytes_found: 0, bytes_whole: 0 });
+    const nearly = volume('migrating', { bytes_whole: 1000 });
+
+    done({ order: Object.keys(all).sort((a, b) => v.rank(all[a]) - v.rank(all[b])), needs: Object.keys(all).filter(key => v.needs(all[key]).length),
+           measures: [all.good, empty, nearly, all.whole, all.begun].map(one => v.measure(one)).map(one => one && one.text),
+           skips: [13, 28, 122, 5, 121].filter(a.canSkip), room: a.remedy(28), inert: p.inert('a\\u202eb\\u0007') });
+}, error => done(String(error)));
+"""
+
+
+@case()
+def what_is_said(args):
+    """Of each state: what comes first, what is a need, one measure, and what cannot be skipped."""
+    v, shown = begin(args, ['projects'])
+    with shown as browser:
+        same(browser.driver.execute_async_script(SAID), {
+            'order': ['silent', 'zeros', 'away', 'failed', 'full', 'bare', 'paused', 'good', 'begun', 'whole'],
+            'needs': ['silent', 'zeros', 'away', 'failed', 'full', 'bare'],
+            'measures': ['45 % of 1000 bytes', '88.8 % of 9 files', '99.9 % of 1000 bytes', '100 % of 1000 bytes', None],
+            'skips': [13, 121], 'room': 'Make room on the new server, then retry.', 'inert': 'a\\u202eb\\u0007'}, 'what is said')
+
+        def background():
+            return browser.driver.execute_script('return getComputedStyle(document.body).backgroundColor')
+
+        light = background()
+        browser.prefer('dark')
+        browser.until('it is dark', lambda: background() != light)
+        browser.prefer('light')
+        browser.until('it is light', lambda: background() == light)
+        browser.driver.execute_script('localStorage.setItem("shell:style", "dark"); dispatchEvent(new Event("storage"))')
+        browser.until('it is dark as Cockpit is', lambda: background() != light)
+
+
 @case()
 def failures(args):
-    """By reason: retried, and given up; nothing of the old server's is read as HTML."""
-    v, shown = begin(args, ['projects'])
+    """By reason: retried, and given up; nothing of the old server's is read as HTML, or steers what is shown."""
+    v, shown = begin(args, ['archive', 'music', 'plans', 'projects'], defaults='guard = no')
     with_secrets()
     host = old_server(f'{TREES}/old', export='Squash = Root_Squash; Attr_Expiration_Time = 0;').address
     v.source = f'nfs://{host}{TREES}/old'
-    v.configure(['projects'])
-    v.start('projects')
-    v.ctl('attach', 'projects')
+    v.configure(['archive', 'music', 'plans', 'projects'], '[defaults]\nguard = no\n')
+    v.start('archive', 'music', 'plans', 'projects')
+    v.ctl('attach', 'archive', 'music', 'projects')
+    v.crawl('archive')
     crawl = [v.program('migrate-crawler'), 'projects']
     Process('crawler', crawl).wait(120)
     with shown as browser:
-        browser.until('failures are counted', lambda: browser.all(ROW.format('projects') + ' td')[-1].text == '4')
+        browser.until('failures are counted', lambda: '6 objects failed' in browser.text(CARD.format('projects')))
+        same(order(browser), ['projects', 'music', 'plans', 'archive'], 'what needs somebody is first, what is whole last')
+        same([card.get_attribute('data-volume') for card in browser.all('li.help')], ['projects'], 'what is marked')
+        narrow(browser)
         browser.button('projects').click()
-        browser.until('the reason is there', lambda: 'no_root_squash' in browser.text('section'))
-        picture(args, browser, 'failures')
-        row = browser.text('section tbody tr')
-        expect(row.startswith('4 '), row)
+        browser.until('the reason is there', lambda: 'no_root_squash' in browser.text(FAILED))
+        browser.until('with paths', lambda: len(browser.all('.paths li')) == 6)
+        expect(HOSTILE in browser.text('.paths'), browser.text('.paths'))
+        expect(not re.search('[\0-\x08\x0b-\x1f\u202e]', browser.text('main')), browser.text('main'))
+        browser.until('all is known', lambda: 'Free space' in browser.text('dl'))
+        narrow(browser)
+        row = browser.text(FAILED + ' summary')
+        same(row, '6 objects', 'the reason')
         os.chmod(f'{TREES}/old/projects/a/0', 0o644)
-        retry = [b for b in browser.all('section button') if b.text == 'Retry'][0]
-        retry.click()
+        press(browser, 'Retry')
         browser.until('the dialog has the reason', lambda: 'no_root_squash' in browser.text('dialog'))
         browser.find('dialog .bar button').click()
         close(browser)
         Process('crawler-again', crawl).wait(120)
-        browser.until('three are left', lambda: browser.text('section tbody tr').startswith('3 '))
-        skip = [b for b in browser.all('section button') if b.text == 'Skip'][0]
-        skip.click()
+        browser.until('one less', lambda: browser.text(FAILED + ' summary') == '5 objects')
+        press(browser, 'Skip')
+        narrow(browser)
         browser.find('dialog .bar button').click()
         browser.until('a reason is asked for', lambda: 'Say why' in browser.text('dialog'))
         browser.find('dialog input').send_keys(HOSTILE)
         browser.find('dialog .bar button').click()
         close(browser)
-        browser.until('nothing failed any more', lambda: not browser.find('section').is_displayed())
+        browser.until('nothing failed any more', lambda: not browser.find(FAILED).is_displayed())
         do(browser, 'Report', 'could not be carried over')
         browser.until('the report has the name as text', lambda: HOSTILE in browser.text('dialog pre'))
         close(browser)
@@ -167,24 +260,27 @@ def failures(args):
 def two_hundred(args):
     """Shown and filtered; all of it by keyboard alone; and each control has a name that is spoken."""
     names = [f'v{n:03}' for n in range(200)]
-    v, shown = begin(args, names, v000='limits = 00:00-24:00 9/s')
+    v, shown = begin(args, names, defaults='guard = no', v000='limits = 00:00-24:00 9/s')
     v.start(*names[:3])
     v.ctl('attach', *names[1:3])
     v.crawl('v001')
     with shown as browser:
         browser.until('all are there', lambda: '200 of 200 volumes' in browser.text('#sum'))
-        picture(args, browser, 'volumes')
+        browser.driver.execute_script('scrollTo(0, 1000000)')
+        expect(browser.driver.execute_script('return scrollY') > 1000, 'it cannot be scrolled')
         browser.find('#filter').send_keys('v00')
         browser.until('they are filtered', lambda: '10 of 200 volumes' in browser.text('#sum'))
-        same(len([r for r in browser.all('tbody tr') if r.is_displayed()]), 10, 'rows')
+        same(len([card for card in browser.all('li[data-volume]') if card.is_displayed()]), 10, 'cards')
         browser.press('TAB')
-        same(browser.focus(), 'Only what needs somebody', 'the next one')
+        same(browser.focus(), 'Only what needs you', 'the next one')
         browser.press('SPACE')
         browser.until('only those', lambda: '7 of 200 volumes' in browser.text('#sum'))
         browser.press('SPACE')
         browser.until('all again', lambda: '10 of 200 volumes' in browser.text('#sum'))
         browser.press('TAB')
-        same(browser.focus(), 'v000', 'the first volume')
+        same(browser.focus(), 'v003', 'the first volume')
+        while browser.focus() != 'v000':
+            browser.press('TAB')
         browser.press('ENTER')
         browser.until('its page is there', lambda: browser.text('h1') == 'v000')
         browser.until('its calendar is shown', lambda: '00:00-24:00 9/s' in browser.text('dl'))
@@ -208,6 +304,50 @@ def two_hundred(args):
         same(text.count('[volume '), 200, 'volumes of the configuration')
         browser.press('ESCAPE')
         same(browser.complaints(), [], 'complaints of the browser')
+
+
+@case(long=True)
+def pictures(args):
+    """Those of the guide, into --pictures DIR."""
+    names = ['archive', 'homes', 'music', 'plans', 'projects']
+    v, shown = begin(args, names)
+    for n in range(40):
+        for name in 'music', 'homes':
+            with open(f'{TREES}/old/{name}/more{n}', 'wb') as out:
+                out.write(os.urandom(1000000))
+    for folder, files in ('drawings', 7), ('mail', 3):
+        os.mkdir(f'{TREES}/old/projects/{folder}')
+        for n in range(files):
+            with open(f'{TREES}/old/projects/{folder}/{2019 + n}.zip', 'wb') as out:
+                os.fchmod(out.fileno(), 0o600)
+                out.write(bytes(50000))
+    v.source = f'nfs://{old_server(TREES + "/old", export="Squash = Root_Squash;").address}{TREES}/old'
+    v.configure(names)
+    v.start(*names)
+    v.ctl('attach', 'archive', 'homes', 'music', 'projects')
+    guards = [Process(f'guard-{name}', [f'{args.build}/guard/migrate-guard', name]) for name in ('homes', 'music', 'projects')]
+    v.crawl('archive')
+    v.ctl('throttle', 'music', '1M')
+    os.listdir(f'{TREES}/new/homes')
+    v.ctl('pause', 'homes')
+    Process('crawler', [v.program('migrate-crawler'), 'projects']).wait(120)
+    Process('crawler-music', [v.program('migrate-crawler'), 'music'])
+    with shown as browser:
+        browser.until('it moves', lambda: '% of' in browser.text(CARD.format('music')))
+        browser.until('failures are counted', lambda: '10 objects failed' in browser.text(CARD.format('projects')))
+        browser.driver.set_window_size(1100, 860)
+        picture(args, browser, 'volumes')
+        browser.button('projects').click()
+        browser.until('with paths', lambda: len(browser.all('.paths li')) == 6)
+        browser.until('all is known', lambda: 'Free space' in browser.text('dl'))
+        browser.driver.set_window_size(1100, 1260)
+        picture(args, browser, 'failures')
+        browser.driver.execute_script('localStorage.setItem("shell:style", "dark"); dispatchEvent(new Event("storage"))')
+        picture(args, browser, 'dark')
+        browser.width(360)
+        picture(args, browser, 'phone')
+    for guard in guards:
+        guard.stop()
 
 
 def unnamed(browser, within='body'):

@@ -82,6 +82,18 @@ class Browser:
         """What is spoken of the element that has it."""
         return self.driver.switch_to.active_element.accessible_name
 
+    def width(self, pixels):
+        """Of a phone's screen; None: as before."""
+        if pixels:
+            self.driver.execute_cdp_cmd('Emulation.setDeviceMetricsOverride', {
+                'width': pixels, 'height': 740, 'deviceScaleFactor': 1, 'mobile': True})
+        else:
+            self.driver.execute_cdp_cmd('Emulation.clearDeviceMetricsOverride', {})
+
+    def prefer(self, scheme):
+        self.driver.execute_cdp_cmd('Emulation.setEmulatedMedia', {
+            'features': [{'name': 'prefers-color-scheme', 'value': scheme}]})
+
     def complaints(self):
         """Without those of Cockpit's own style sheet: 337 looks for its fonts in a wrong place."""
         return [entry['message'] for entry in self.driver.get_log('browser')
