@@ -104,6 +104,32 @@ class Guide:
         return found[0] + '\n'
 
 
+def alike(text):
+    """Without what another machine, or another day, has otherwise: numbers, units, times, and how wide columns are."""
+    text = re.sub(r'\d[\d.,:-]*', 'N', text.replace('\u00a0', ' '))
+    text = re.sub(r'N (?:d|h|min|s)\b(?: N (?:h|min|s)\b)*', 'TIME', re.sub(r'N (?:bytes|[KMGT]iB)\b', 'SIZE', text))
+    return re.sub(r' +\n', '\n', re.sub(r' +', ' ', text))
+
+
+class Straight:
+    """The twelve commands of the straight way.  Each prints what the page says; for ... anything."""
+
+    def __init__(self):
+        with open(REPO + '/docs/straight.md') as page:
+            text = page.read()
+        self.commands = dict(enumerate(re.findall(r'(?m)^## \d+\. .*\n(?:(?!##).*\n)*?    # ((?:.*\n)(?:    .*\n)*)', text), 1))
+        same(len(self.commands), 12, 'commands of the straight way')
+
+    def __call__(self, number, run, terminal=False):
+        command, printed = textwrap.dedent('    ' + self.commands[number]).split('\n', 1)
+        got = run(f"script -qec '{command}' /dev/null" if terminal else command).replace('\r', '')
+        if terminal:                    # what stands there in the end
+            got = re.sub(r'\x1b\[[\d;?]*[a-zA-Z]', '', got[got.rfind('\x1b[J'):])
+        wanted = ''.join('(?:.*\n)*?' if line == '...\n' else re.escape(alike(line)) for line in printed.splitlines(True))
+        expect(re.fullmatch(wanted, alike(got)), f'{number}. {command} prints\n{got}and not\n{printed}')
+        print(f'# {command}\n{got}', end='')
+
+
 class Client:
     """A guest with the kernel's NFS client, which runs commands.  hosts: lines of its /etc/hosts."""
 
@@ -152,20 +178,18 @@ def from_install_to_purge(args):
              'what is left: the reports')
 
 
-def prepare(guide, machine):
-    install = guide('Install', 'packages/quickmigrate_').replace('sudo packaging/build\n', '').replace('sudo ', '')
-    machine.sh('cd /root && ' + install)
+def prepare(guide, way, machine):
+    way(1, lambda command: machine.sh('cd /root && ' + command))
     same(machine.sh('systemctl list-units --no-legend "migrate-*"'), '', 'what runs once installed')
-    machine.write('/etc/quickmigrate/quickmigrate.conf', guide('Prepare', '[volume projects]'), 'a')
-    machine.write('/etc/ganesha/ganesha.conf', GANESHA + guide('Prepare', 'EXPORT {'))
+    machine.write('/etc/quickmigrate/quickmigrate.conf', guide('1. Install', '[volume projects]'), 'a')
+    machine.write('/etc/ganesha/ganesha.conf', GANESHA + guide('1. Install', 'EXPORT {'))
     for unit in 'migrate-retriever', 'migrate-guard':
         drop_in = f'/etc/systemd/system/{unit}@projects.service.d'
         machine.sh(f'mkdir -p {drop_in}')
         machine.write(drop_in + '/override.conf', guide('Prepare', 'RequiresMountsFor'))
     machine.sh('systemctl daemon-reload')
-    status = machine.sh(guide('Prepare', 'enable --now migrate-retriever'))
-    expect('unattached' in status, status)
-    expect(re.search('Guard +on', status), status)
+    for number in 2, 3, 4:
+        way(number, machine.sh)
 
 
 def upgrade(machine, client, stubs):
@@ -188,7 +212,8 @@ def upgrade(machine, client, stubs):
 
 
 def migrate(guide, machine, client, old):
-    prepare(guide, machine)
+    way = Straight()
+    prepare(guide, way, machine)
     client.sh(f'mount -t nfs -o vers=3,nolock oldserver:{OLD} /projects')
     wanted = client.sums()
     expect(len(wanted) > 300, 'files')
@@ -200,11 +225,12 @@ def migrate(guide, machine, client, old):
 
     old.set(export='Access_Type = RO;')
     old.restart()
-    machine.sh(guide('Attach', 'migratectl attach'))
+    way(5, machine.sh)
     machine.write('/etc/samba/smb.conf', guide('Samba', 'vfs objects'))
     machine.sh('useradd alice && printf "secret\\nsecret\\n" | smbpasswd -as alice')
-    machine.sh('systemctl restart nfs-ganesha smbd')
-    client.sh(guide('Switch the clients', 'umount /projects'))
+    way(6, machine.sh)
+    machine.sh('systemctl restart smbd')
+    way(7, client.sh)
     client.sh('mkdir -m 1777 /projects/news && echo old >/projects/news/held')
     smb = ['smbclient', '-U', 'alice%secret', f'//{machine.address}/projects', '-c']
     wait_for('smbd answers', lambda: subprocess.run([*smb, 'ls'], stdout=subprocess.DEVNULL).returncode == 0)
@@ -216,24 +242,25 @@ def migrate(guide, machine, client, old):
     expect(refusal.returncode and 'the volume projects is not finished' in refusal.stdout, refusal.stdout)
     unchanged('from stubs')
 
-    machine.sh(guide('Switch the clients', 'systemctl enable --now migrate-crawler@projects'))
-    machine.sh('timeout 300 migratectl status --watch projects')
-    expect('status --watch projects' in guide('Watch', 'status --json'), 'the guide says so')
+    way(8, machine.sh)
+    way(9, machine.sh, terminal=True)
     wait_for('the crawler ends',
              lambda: machine.show('migrate-crawler@projects', 'ActiveState') == 'inactive')
     same(machine.show('migrate-crawler@projects', 'ExecMainStatus'), '0', "the crawler's status")
+    way(10, machine.sh)
     machine.sh("ssh-keygen -q -t ed25519 -N '' -f /root/.ssh/id_ed25519")
     machine.sh(guide('Proof', '--sign /root'))
     machine.sh('cd /root/proof && cp ../.ssh/id_ed25519.pub . && ' +
                guide('Proof', '--signers signers').split('migratectl report --check --tree')[0])
-    machine.sh(guide('Finalize', 'migratectl finalize'))
+    way(11, machine.sh)
 
     # The layer goes; a client keeps its mount, and its open file.
     client.sh('mkfifo /tmp/go; (exec 5>>/projects/news/held; read <>/tmp/go; echo new >&5) >/dev/null 2>&1 &')
-    config, plain = guide('Prepare', 'EXPORT {'), guide('Finalize', 'FSAL { Name = VFS; }').strip()
+    config, plain = guide('1. Install', 'EXPORT {'), guide('12. Take the layer out', 'FSAL { Name').strip()
     machine.write('/etc/ganesha/ganesha.conf', GANESHA + re.sub(r'FSAL \{[^{}]*\{[^{}]*\}\s*\}', plain, config))
     machine.sh('sed -i "s/= migrate /= /; /migrate:volume/d" /etc/samba/smb.conf')
-    machine.sh(guide('Finalize', 'systemctl restart nfs-ganesha smbd'))
+    way(12, machine.sh)
+    machine.sh('systemctl restart smbd')
     client.sh('echo >/tmp/go; while ! grep -q new /projects/news/held; do :; done')
     machine.sh(guide('Finalize', 'migratectl commit'))
     unchanged('in the end')

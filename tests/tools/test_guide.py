@@ -101,6 +101,51 @@ class Guide(unittest.TestCase):
                     self.assertIn(f">{line}</text>", drawn)
 
 
+def prose(path):
+    """A file's text in one line: without marks of comments, C's joins of strings and the manual's escapes."""
+    text = path.read_text(errors="replace").replace("\\-", "-").replace('\\"', '"')
+    text = re.sub(r"(?m)^\.[BI]R? (\S+) ", r"\1", text)
+    return re.sub(r"\s+", " ", re.sub(r"\n\s*(?:\*|//|#)? *", " ", re.sub(r"(?<=[^,])([\"'])\s*\n\s*\1", "", text)))
+
+
+class References(unittest.TestCase):
+    """What documents, manual pages, messages and comments refer to is there, under that title."""
+
+    def texts(self):
+        tree = [path for folder in SOURCE.iterdir() if folder.is_dir() and not re.match(r"\.|build|packages", folder.name)
+                for path in folder.rglob("*") if path.is_file() and "corpus" not in path.parts]
+        for path in [*tree, *(path for path in SOURCE.iterdir() if path.is_file())]:
+            if path.suffix in {"", ".c", ".h", ".md", ".py", ".js", ".in", ".8", ".5", ".yml", ".conf", ".cmake"}:
+                yield path, prose(path)
+
+    def test_titles(self):
+        guide = {path.name: anchors(path) for path in (SOURCE / "docs").glob("*.md")}
+        every = set().union(*guide.values())
+        pages = {page.stem: page.suffix[1:] for page in (SOURCE / "man").iterdir() if page.suffix in (".8", ".5")}
+        found = 0
+
+        def slug(title):
+            return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+
+        for path, text in self.texts():
+            if path == pathlib.Path(__file__):
+                continue
+            for name, quoted, plain in re.findall(r"\bdocs/([\w-]+\.md)(?:,? \"([^\"]+)\"|, ([A-Z][a-z][\w' ]+)[).])?", text):
+                with self.subTest(path=path, name=name, title=quoted or plain):
+                    self.assertIn(name, guide)
+                    self.assertIn(slug(quoted or plain), guide[name] | {""})
+                found += 1
+            for title in re.findall(r"guide, \"([^\"]+)\"|\"([^\"]+)\",? in (?:the administrator's guide|docs/)|[Ss]ee \*([A-Z][^*]+)\*", text):
+                with self.subTest(path=path, title=title):
+                    self.assertIn(slug("".join(title)), every)
+                found += 1
+            for name, number in re.findall(r"\b((?:migrate|ganesha-migrate|quickmigrate|vfs_migrate)[\w.-]*) ?\(([58])\)", text):
+                with self.subTest(path=path, page=f"{name}({number})"):
+                    self.assertEqual(pages.get(name), number)
+                found += 1
+        self.assertGreater(found, 100)
+
+
 def words(text):
     """Without where links lead, and what has no letter or digit."""
     return re.findall(r"\S*\w\S*", re.sub(r"\]\([^)]*\)", "]", text))
