@@ -16,15 +16,27 @@ static const char head[] =
 	"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
 	"style-src 'unsafe-inline'\">\n"
 	"<meta name=\"viewport\" content=\"width=device-width\">\n<style>\n"
-	"body{font:16px/1.5 sans-serif;max-width:60em;margin:2em auto;padding:0 1em;color:#222}\n"
+	":root{color-scheme:light dark;--good:#2a7d3f;--is-good:#eef7f0;--bad:#b3261e;"
+	"--is-bad:#fbeceb;--line:#ddd;--chart:#f6f6f6}\n"
+	"@media(prefers-color-scheme:dark){:root{--good:#7cc674;--is-good:#1d2b20;--bad:#ff8d76;"
+	"--is-bad:#331f1d;--line:#444;--chart:#1f2328}}\n"
+	"body{font:16px/1.5 sans-serif;max-width:60em;margin:2em auto;padding:0 1em;"
+	"overflow-wrap:anywhere}\n"
 	"h1{font-size:1.5em}h2{font-size:1.15em;margin-top:2em}h3{font-size:1em}\n"
-	".good,.bad{padding:.7em 1em;border-left:.4em solid #2a7d3f;background:#eef7f0}\n"
-	".bad{border-color:#b3261e;background:#fbeceb}\n"
+	".good,.bad{padding:.7em 1em;border-left:.4em solid var(--good);"
+	"background:var(--is-good)}\n"
+	".bad{border-color:var(--bad);background:var(--is-bad)}\n"
 	"table{border-collapse:collapse}td,th{text-align:left;padding:.2em 1.2em .2em 0;"
-	"vertical-align:top;overflow-wrap:anywhere}\n"
-	".n{text-align:right;font-variant-numeric:tabular-nums}tr+tr{border-top:1px solid #ddd}\n"
-	"svg{width:100%;background:#f6f6f6}polyline{fill:none;stroke:#2a7d3f;stroke-width:2}\n"
-	".found{stroke:#999;stroke-dasharray:5 4}\n</style>\n";
+	"vertical-align:top;unicode-bidi:isolate}\n"
+	".n{text-align:right;font-variant-numeric:tabular-nums}"
+	"tr+tr{border-top:1px solid var(--line)}\n"
+	"svg{width:100%;background:var(--chart)}"
+	"polyline{fill:none;stroke:var(--good);stroke-width:2}\n"
+	".found{stroke:#999;stroke-dasharray:5 4}\n"
+	/* on a phone a row is a card, and each of its cells says what it is */
+	"@media(max-width:40em){table,tbody,tr,td,th{display:block}.n{text-align:left}"
+	"tr{padding:.4em 0}tr.head{display:none}meter{display:none}"
+	"td[data-is]::before{content:attr(data-is) \": \";font-weight:bold}}\n</style>\n";
 
 static void add_members(GString *html, JsonObject *object, unsigned level);
 
@@ -78,13 +90,17 @@ static char *scalar_text(const char *key, JsonNode *node)
 	return g_strdup_printf("%" G_GINT64_FORMAT " (%s)", value, size);
 }
 
-/* most: the largest of the column, of which the cell shows its part; 0: it shows none. */
-static void add_cell(GString *html, const char *key, JsonNode *node, gint64 most)
+/* most: the largest of the column, of which the cell shows its part; 0: it shows none.  is: what
+ * it is, where nothing beside it says that, or NULL. */
+static void add_cell(GString *html, const char *key, const char *is, JsonNode *node, gint64 most)
 {
 	g_autofree char *text = node ? scalar_text(key, node) : NULL;
 	const bool number = node && json_node_get_value_type(node) == G_TYPE_INT64;
 
-	page_add(html, number ? "<td class=\"n\">%s" : "<td>%s", text ? text : "");
+	g_string_append(html, number ? "<td class=\"n\"" : "<td");
+	if (is && text)
+		page_add(html, " data-is=\"%s\"", is);
+	page_add(html, ">%s", text ? text : "");
 	if (number && most > 0)
 		page_add(html,
 			 " <meter max=\"%" G_GINT64_FORMAT "\" value=\"%" G_GINT64_FORMAT
@@ -125,7 +141,7 @@ static void add_rows(GString *html, JsonArray *array)
 	g_autoptr(GList) keys = keys_of(array);
 	const guint n = json_array_get_length(array);
 
-	g_string_append(html, "<table>\n<tr>");
+	g_string_append(html, "<table>\n<tr class=\"head\">");
 	for (GList *key = keys; key; key = key->next) {
 		g_autofree char *words = key_words(key->data);
 
@@ -134,11 +150,14 @@ static void add_rows(GString *html, JsonArray *array)
 	g_string_append(html, "</tr>\n");
 	for (guint i = 0; i < n; i++) {
 		g_string_append(html, "<tr>");
-		for (GList *key = keys; key; key = key->next)
-			add_cell(html, key->data,
+		for (GList *key = keys; key; key = key->next) {
+			g_autofree char *words = key_words(key->data);
+
+			add_cell(html, key->data, words,
 				 json_object_get_member(json_array_get_object_element(array, i),
 							key->data),
 				 n <= BARS ? largest_of(array, key->data) : 0);
+		}
 		g_string_append(html, "</tr>\n");
 	}
 	g_string_append(html, "</table>\n");
@@ -252,7 +271,7 @@ static void add_members(GString *html, JsonObject *object, unsigned level)
 		if (JSON_NODE_HOLDS_OBJECT(node) || JSON_NODE_HOLDS_ARRAY(node))
 			continue;
 		page_add(html, "<tr><th>%s</th>", words);
-		add_cell(html, key->data, node, 0);
+		add_cell(html, key->data, NULL, node, 0);
 		g_string_append(html, "</tr>\n");
 	}
 	g_string_append(html, "</table>\n");

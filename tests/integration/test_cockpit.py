@@ -102,7 +102,8 @@ def a_migration(args):
         browser.until('it is whole, without anything done', lambda: browser.text('#state') == 'whole')
         browser.until('by one measure', lambda: '100 % of 293.0 KiB' in browser.text('.measure'))
         expect('Compare contents, then finalize' in browser.text('.next'), browser.text('main'))
-        browser.until('what else is known', lambda: 'Free space' in browser.text('dl') and 'Journal' in browser.text('dl'))
+        browser.until('what else is known', lambda: 'Free space' in browser.text('dl'))
+        expect('Journal' in browser.text('dl'), browser.text('dl'))
         do(browser, 'Verify', 'counts what is unfinished')
         browser.until('what it says is shown', lambda: 'all whole' in browser.text('dialog pre'))
         close(browser)
@@ -132,7 +133,8 @@ def order(browser):
 # What goes beyond the edge.
 BEYOND = """
 return [...document.querySelectorAll('body, body *')]
-        .filter(one => one.getClientRects().length && one.getBoundingClientRect().right > innerWidth || one.scrollWidth > innerWidth)
+        .filter(one => one.getClientRects().length)
+        .filter(one => one.getBoundingClientRect().right > innerWidth || one.scrollWidth > innerWidth)
         .map(one => one.outerHTML.slice(0, 300));
 """
 
@@ -153,13 +155,24 @@ def press(browser, name):
     browser.until(f'{name} is pressed', pressed)
 
 
+def background(browser):
+    return browser.driver.execute_script(
+        'return getComputedStyle(document.querySelector(".good, .bad, #migration-page body")).backgroundColor')
+
+
+def choose_dark(browser):
+    browser.driver.execute_script('localStorage.setItem("shell:style", "dark"); dispatchEvent(new Event("storage"))')
+
+
 # What the retriever could say, and what is said of it.
 SAID = """
 const done = arguments[0];
 Promise.all([import('./volumes.js'), import('./actions.js'), import('./parts.js')]).then(([v, a, p]) => {
     const volume = (state, counters, now = {}, more = {}) => ({
-        volume: { name: 'v', state }, namespace: { complete: true }, now: { crawlers: 1, bytes_per_second: 0, ...now }, rest: {},
-        counters: { bytes_found: 1000, bytes_whole: 450, files_found: 9, files_whole: 8, errors: 0, ...counters }, ...more });
+        volume: { name: 'v', state }, namespace: { complete: true }, rest: {},
+        now: { crawlers: 1, bytes_per_second: 0, ...now },
+        counters: { bytes_found: 1000, bytes_whole: 450, files_found: 9, files_whole: 8, errors: 0, ...counters },
+        ...more });
     const guarded = { guard: { wanted: true, guarded: true } };
     const all = {
         silent: { volume: { name: 'v', state: 'no retriever' } },
@@ -169,15 +182,16 @@ Promise.all([import('./volumes.js'), import('./actions.js'), import('./parts.js'
         full: volume('migrating', {}, {}, { room: { avail: 500, size: 1000 } }),
         bare: volume('migrating', {}, {}, { guard: { wanted: true, guarded: false } }),
         paused: volume('migrating', {}, { paused: true }),
-        good: volume('migrating', {}, {}, { ...guarded, room: { avail: 551, size: 1000 }, journal: { complete: true } }),
+        good: volume('migrating', {}, {}, { ...guarded, room: { avail: 551 }, journal: { complete: true } }),
         begun: volume('unattached', {}),
         whole: volume('whole', { bytes_whole: 1000, files_whole: 9 }),
     };
     const empty = volume('migrating', { bytes_found: 0, bytes_whole: 0 });
     const nearly = volume('migrating', { bytes_whole: 1000 });
 
-    done({ order: Object.keys(all).sort((a, b) => v.rank(all[a]) - v.rank(all[b])), needs: Object.keys(all).filter(key => v.needs(all[key]).length),
-           measures: [all.good, empty, nearly, all.whole, all.begun].map(one => v.measure(one)).map(one => one && one.text),
+    done({ order: Object.keys(all).sort((a, b) => v.rank(all[a]) - v.rank(all[b])),
+           needs: Object.keys(all).filter(key => v.needs(all[key]).length),
+           measures: [all.good, empty, nearly, all.whole].map(one => v.measure(one).text), none: v.measure(all.begun),
            skips: [13, 28, 122, 5, 121].filter(a.canSkip), room: a.remedy(28), inert: p.inert('a\\u202eb\\u0007') });
 }, error => done(String(error)));
 """
@@ -191,19 +205,37 @@ def what_is_said(args):
         same(browser.driver.execute_async_script(SAID), {
             'order': ['silent', 'zeros', 'away', 'failed', 'full', 'bare', 'paused', 'good', 'begun', 'whole'],
             'needs': ['silent', 'zeros', 'away', 'failed', 'full', 'bare'],
-            'measures': ['45 % of 1000 bytes', '88.8 % of 9 files', '99.9 % of 1000 bytes', '100 % of 1000 bytes', None],
-            'skips': [13, 121], 'room': 'Make room on the new server, then retry.', 'inert': 'a\\u202eb\\u0007'}, 'what is said')
-
-        def background():
-            return browser.driver.execute_script('return getComputedStyle(document.body).backgroundColor')
-
-        light = background()
+            'measures': ['45 % of 1000 bytes', '88.8 % of 9 files', '99.9 % of 1000 bytes', '100 % of 1000 bytes'],
+            'none': None, 'skips': [13, 121], 'room': 'Make room on the new server, then retry.',
+            'inert': 'a\\u202eb\\u0007'}, 'what is said')
+        light = background(browser)
         browser.prefer('dark')
-        browser.until('it is dark', lambda: background() != light)
+        browser.until('it is dark', lambda: background(browser) != light)
         browser.prefer('light')
-        browser.until('it is light', lambda: background() == light)
-        browser.driver.execute_script('localStorage.setItem("shell:style", "dark"); dispatchEvent(new Event("storage"))')
-        browser.until('it is dark as Cockpit is', lambda: background() != light)
+        browser.until('it is light', lambda: background(browser) == light)
+        choose_dark(browser)
+        browser.until('it is dark as Cockpit is', lambda: background(browser) != light)
+
+
+@case()
+def a_page_of_a_check(args):
+    """In a file of its own: on a phone nothing scrolls sideways, names are text, and it can be dark."""
+    v, shown = begin(args, ['projects'])
+    with_secrets()
+    v.ctl('check', 'projects')
+    with shown as browser:
+        browser.driver.get(f'file://{BASE}/projects-check.html')
+        same(browser.text('h1')[:5], 'Check', 'the page')
+        expect(HOSTILE in browser.text('body'), browser.text('body'))
+        expect(not re.search('[\0-\x08\x0b-\x1f\u202e]', browser.text('body')), browser.text('body'))
+        same(browser.all('img'), [], 'elements made of names')
+        picture(args, browser, 'check')
+        narrow(browser)
+        light = background(browser)
+        browser.prefer('dark')
+        browser.until('it is dark', lambda: background(browser) != light)
+        picture(args, browser, 'check-dark')
+        same(browser.complaints(), [], 'complaints of the browser')
 
 
 @case()
@@ -221,7 +253,7 @@ def failures(args):
     Process('crawler', crawl).wait(120)
     with shown as browser:
         browser.until('failures are counted', lambda: '6 objects failed' in browser.text(CARD.format('projects')))
-        same(order(browser), ['projects', 'music', 'plans', 'archive'], 'what needs somebody is first, what is whole last')
+        same(order(browser), ['projects', 'music', 'plans', 'archive'], 'from what needs somebody to what is whole')
         same([card.get_attribute('data-volume') for card in browser.all('li.help')], ['projects'], 'what is marked')
         narrow(browser)
         browser.button('projects').click()
@@ -325,10 +357,11 @@ def pictures(args):
     v.configure(names)
     v.start(*names)
     v.ctl('attach', 'archive', 'homes', 'music', 'projects')
-    guards = [Process(f'guard-{name}', [f'{args.build}/guard/migrate-guard', name]) for name in ('homes', 'music', 'projects')]
+    guards = [Process(f'guard-{name}', [f'{args.build}/guard/migrate-guard', name])
+              for name in ('homes', 'music', 'projects')]
     v.crawl('archive')
     v.ctl('throttle', 'music', '1M')
-    os.listdir(f'{TREES}/new/homes')
+    Process('crawler-homes', [v.program('migrate-crawler'), '--metadata-only', 'homes']).wait(120)
     v.ctl('pause', 'homes')
     Process('crawler', [v.program('migrate-crawler'), 'projects']).wait(120)
     Process('crawler-music', [v.program('migrate-crawler'), 'music'])
@@ -342,7 +375,7 @@ def pictures(args):
         browser.until('all is known', lambda: 'Free space' in browser.text('dl'))
         browser.driver.set_window_size(1100, 1260)
         picture(args, browser, 'failures')
-        browser.driver.execute_script('localStorage.setItem("shell:style", "dark"); dispatchEvent(new Event("storage"))')
+        choose_dark(browser)
         picture(args, browser, 'dark')
         browser.width(360)
         picture(args, browser, 'phone')

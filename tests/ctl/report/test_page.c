@@ -57,10 +57,13 @@ START_TEST(values)
 	shows("{\"bytes_per_second\": 2097152.5}", "<td>2097152 (2");
 	shows("{\"l\": {\"total\": 2, \"first\": [{\"objects\": 1, \"text\": \"a\"},"
 	      " {\"path\": \"p\", \"text\": \"b\"}]}}",
-	      "<td></td><td>b</td><td>p</td>");
+	      "<td></td><td data-is=\"text\">b</td><td data-is=\"path\">p</td>");
 	shows("{\"not UTF-8\": \"\xff\"}", "This page could not be made: see the text.");
 	shows("{\"few\": [{\"n\": 4, \"x\": \"p\"}, {\"n\": 1}]}",
-	      "<td class=\"n\">1 <meter max=\"4\" value=\"1\"></meter></td><td></td>");
+	      "<td class=\"n\" data-is=\"n\">1 <meter max=\"4\" "
+	      "value=\"1\"></meter></td><td></td>");
+	shows("{\"l\": [{\"a\\\"<b\": \"\\u202egpj\\u0007\\u05d0\"}]}",
+	      "<td data-is=\"a&quot;&lt;b\">\\342\\200\\256gpj\\007\xd7\x90</td>");
 }
 END_TEST
 
