@@ -117,15 +117,17 @@ class Straight:
     def __init__(self):
         with open(REPO + '/docs/straight.md') as page:
             text = page.read()
-        self.commands = dict(enumerate(re.findall(r'(?m)^## \d+\. .*\n(?:(?!##).*\n)*?    # ((?:.*\n)(?:    .*\n)*)', text), 1))
+        found = re.findall(r'(?m)^## \d+\. .*\n(?:(?!##).*\n)*?    # ((?:.*\n)(?:    .*\n|\n(?=    ))*)', text)
+        self.commands = dict(enumerate(found, 1))
         same(len(self.commands), 12, 'commands of the straight way')
 
     def __call__(self, number, run, terminal=False):
         command, printed = textwrap.dedent('    ' + self.commands[number]).split('\n', 1)
-        got = run(f"script -qec '{command}' /dev/null" if terminal else command).replace('\r', '')
+        got = run(f"timeout 300 script -qec '{command}' /dev/null" if terminal else command).replace('\r', '')
         if terminal:                    # what stands there in the end
             got = re.sub(r'\x1b\[[\d;?]*[a-zA-Z]', '', got[got.rfind('\x1b[J'):])
-        wanted = ''.join('(?:.*\n)*?' if line == '...\n' else re.escape(alike(line)) for line in printed.splitlines(True))
+        wanted = ''.join('(?:.*\n)*?' if line == '...\n' else re.escape(alike(line))
+                         for line in printed.splitlines(True))
         expect(re.fullmatch(wanted, alike(got)), f'{number}. {command} prints\n{got}and not\n{printed}')
         print(f'# {command}\n{got}', end='')
 

@@ -112,10 +112,10 @@ class References(unittest.TestCase):
     """What documents, manual pages, messages and comments refer to is there, under that title."""
 
     def texts(self):
-        tree = [path for folder in SOURCE.iterdir() if folder.is_dir() and not re.match(r"\.|build|packages", folder.name)
-                for path in folder.rglob("*") if path.is_file() and "corpus" not in path.parts]
-        for path in [*tree, *(path for path in SOURCE.iterdir() if path.is_file())]:
-            if path.suffix in {"", ".c", ".h", ".md", ".py", ".js", ".in", ".8", ".5", ".yml", ".conf", ".cmake"}:
+        tree = [path for top in SOURCE.iterdir() if not re.match(r"\.|build|packages", top.name)
+                for path in ([top] if top.is_file() else top.rglob("*"))]
+        for path in tree:
+            if path.is_file() and "corpus" not in path.parts and path.suffix in {"", ".c", ".h", ".md", ".py", ".js", ".in", ".8", ".5", ".yml", ".conf", ".cmake"}:
                 yield path, prose(path)
 
     def test_titles(self):
@@ -130,16 +130,19 @@ class References(unittest.TestCase):
         for path, text in self.texts():
             if path == pathlib.Path(__file__):
                 continue
-            for name, quoted, plain in re.findall(r"\bdocs/([\w-]+\.md)(?:,? \"([^\"]+)\"|, ([A-Z][a-z][\w' ]+)[).])?", text):
+            for name, quoted, plain in re.findall(r"\bdocs/([\w-]+\.md)"
+                                                  r"(?:,? \"([^\"]+)\"|, ([A-Z][a-z][\w' ]+)[).])?", text):
                 with self.subTest(path=path, name=name, title=quoted or plain):
                     self.assertIn(name, guide)
                     self.assertIn(slug(quoted or plain), guide[name] | {""})
                 found += 1
-            for title in re.findall(r"guide, \"([^\"]+)\"|\"([^\"]+)\",? in (?:the administrator's guide|docs/)|[Ss]ee \*([A-Z][^*]+)\*", text):
+            for title in re.findall(r"guide, \"([^\"]+)\"|\"([^\"]+)\",? in (?:the administrator's guide|docs/)|"
+                                    r"[Ss]ee \*([A-Z][^*]+)\*", text):
                 with self.subTest(path=path, title=title):
                     self.assertIn(slug("".join(title)), every)
                 found += 1
-            for name, number in re.findall(r"\b((?:migrate|ganesha-migrate|quickmigrate|vfs_migrate)[\w.-]*) ?\(([58])\)", text):
+            for name, number in re.findall(r"\b((?:migrate|ganesha-migrate|quickmigrate|vfs_migrate)[\w.-]*) ?"
+                                           r"\(([58])\)", text):
                 with self.subTest(path=path, page=f"{name}({number})"):
                     self.assertEqual(pages.get(name), number)
                 found += 1
