@@ -76,7 +76,7 @@ function moves(volume) {
 
 /* Doors that serve the root without the layer. */
 function unlayered({ doors }) {
-    return doors && doors.unlayered ? String(doors.unlayered) : '';
+    return (doors && doors.without_layer) || '';
 }
 
 /* What somebody has to see to, the gravest first. */
@@ -86,8 +86,8 @@ export function needs(volume) {
     const { counters, now, guard, journal, room } = volume;
     const missing = counters.bytes_found - counters.bytes_whole, found = [];
 
-    if (unlayered(volume) && moves(volume))
-        found.push(`Served without the layer by ${unlayered(volume)}: clients read zeros`);
+    if (unlayered(volume))
+        found.push(`Served without the layer by ${unlayered(volume)}: stop it, or put the layer into its configuration`);
     if (volume.volume.root_replaced)
         found.push('Another directory is at the root than the retriever has open: restart it');
     if (now.source_away_seconds > 0)
@@ -230,5 +230,5 @@ export function journalText({ journal }) {
 }
 
 export function doorsText({ doors }) {
-    return !doors ? '' : Object.entries(doors).map(([key, value]) => `${key.replaceAll('_', ' ')}: ${value}`).join(', ');
+    return doors && doors.serving !== undefined ? doors.serving || 'none is connected' : '';
 }

@@ -176,7 +176,7 @@ Promise.all([import('./volumes.js'), import('./actions.js'), import('./parts.js'
     const guarded = { guard: { wanted: true, guarded: true } };
     const all = {
         silent: { volume: { name: 'v', state: 'no retriever' } },
-        zeros: volume('migrating', {}, {}, { doors: { unlayered: 'smbd' } }),
+        zeros: volume('migrating', {}, {}, { doors: { without_layer: 'smbd' } }),
         away: volume('migrating', {}, { source_away_seconds: 70 }),
         failed: volume('migrating', { errors: 2 }),
         full: volume('migrating', {}, {}, { room: { avail: 500, size: 1000 } }),
@@ -298,8 +298,8 @@ def two_hundred(args):
     v.crawl('v001')
     with shown as browser:
         browser.until('all are there', lambda: '200 of 200 volumes' in browser.text('#sum'))
-        browser.driver.execute_script('scrollTo(0, 1000000)')
-        expect(browser.driver.execute_script('return scrollY') > 1000, 'it cannot be scrolled')
+        browser.press('END')
+        browser.until('it is scrolled', lambda: browser.driver.execute_script('return scrollY') > 1000)
         browser.find('#filter').send_keys('v00')
         browser.until('they are filtered', lambda: '10 of 200 volumes' in browser.text('#sum'))
         same(len([card for card in browser.all('li[data-volume]') if card.is_displayed()]), 10, 'cards')
