@@ -190,8 +190,11 @@ def prepare(guide, way, machine):
         machine.sh(f'mkdir -p {drop_in}')
         machine.write(drop_in + '/override.conf', guide('Prepare', 'RequiresMountsFor'))
     machine.sh('systemctl daemon-reload')
-    for number in 2, 3, 4:
-        way(number, machine.sh)
+    way(2, machine.sh)
+    way(3, machine.sh)
+    wait_for('guard and journal have started', lambda: re.search(r'Journal +complete(?s:.*)Guard +on',
+                                                                 machine.sh('migratectl status projects')))
+    way(4, machine.sh)
 
 
 def upgrade(machine, client, stubs):
