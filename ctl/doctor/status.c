@@ -61,6 +61,8 @@ void look_at_status(struct doctor *doctor)
 	const guint64 errors = g_key_file_get_uint64(status, "counters", "errors", NULL);
 	g_autofree char *list =
 		g_strdup_printf("migratectl errors --summary %s", doctor->config->name);
+	g_autofree char *journal =
+		g_strdup_printf("see journalctl -u migrate-journal@%s", doctor->config->name);
 	const char *told = "";
 
 	look_at_answer(doctor);
@@ -77,6 +79,10 @@ void look_at_status(struct doctor *doctor)
 		told = row->what;
 		findings_add(doctor->findings, row->level, row->what, remedy, "%s", row->seen);
 	}
+	if ((!g_strcmp0(state, "migrating") || !g_strcmp0(state, "whole")) &&
+	    !g_key_file_has_group(status, "journal"))
+		findings_add(doctor->findings, FINDING_WARNING, "Journal", journal,
+			     "there is none: no way back");
 	if (state)
 		findings_add(doctor->findings, errors ? FINDING_WARNING : FINDING_OK, "Objects",
 			     errors ? list : NULL, "%" G_GUINT64_FORMAT " failed", errors);

@@ -74,9 +74,11 @@ static gboolean look_at_unit(struct doctor *doctor, const struct unit *unit, con
 	g_autofree char *mounts = unit_property(block, "RequiresMountsFor");
 	g_autofree char *remedy = NULL;
 	g_auto(GStrv) places = g_strsplit(mounts, " ", -1);
+	g_autofree char *sub = unit_property(block, "SubState");
 	const gboolean runs = strcmp(active, "inactive") && strcmp(active, "failed");
 
-	if (!strcmp(active, "failed")) {
+	/* or it ends again and again */
+	if (!strcmp(active, "failed") || !strcmp(sub, "auto-restart")) {
 		remedy = g_strdup_printf("journalctl -u %s says why; then restart it", name);
 		findings_add(doctor->findings,
 			     unit->inactive == FINDING_FAULT ? FINDING_FAULT : FINDING_WARNING,

@@ -71,6 +71,10 @@ def at_boot(args):
     with Machine('newserver', {'oldserver': host}) as machine:
         begin(args, machine, f'nfs://oldserver{OLD}')
         machine.sh(f'migratectl attach projects && ls {ROOT} && ls -l {ROOT}/files')
+        examined(machine)
+        machine.sh('systemctl stop migrate-guard@projects')
+        examined(machine, 'Units', 'Guard')
+        machine.sh('systemctl start migrate-guard@projects')
         machine.write('/etc/systemd/system/early.service', EARLY)
         machine.sh('systemctl enable early nfs-ganesha')    # the package of 5.9 enables nothing
         for cut, first in (False, 1), (True, 21):
@@ -82,6 +86,21 @@ def at_boot(args):
             for earlier, later in ('guard', 'early'), ('retriever', 'nfs-ganesha'):
                 expect(started(machine, f'migrate-{earlier}@projects') < started(machine, later),
                        f'{earlier} before {later}')
+
+
+def examined(machine, *faults):
+    """What doctor finds, and its bundle: just these faults, and no name of what is moved or from where."""
+    said = machine.run('rm -f /root/b.tar.gz; migratectl doctor --bundle /root/b.tar.gz projects')
+    lines = [line.split()[:2] for line in said.stdout.splitlines()]
+    same([what for level, what in lines if level == 'fault'], list(faults), said.stdout)
+    expect(['ok', 'Mount'] in lines and ['ok', 'Rights'] in lines, said.stdout)
+    expect(said.returncode == 2 if faults else said.returncode < 2, f'exit {said.returncode}: {said.stdout}')
+    bundle = machine.sh('tar -xzOf /root/b.tar.gz')
+    for shown in 'Id=migrate-guard@projects.service', 'migrate-retriever[', 'source=nfs://#', 'state=migrating':
+        expect(shown in bundle, f'{shown} in {bundle}')
+    for hidden in ROOT, OLD, 'oldserver':
+        expect(hidden not in bundle, f'{hidden} in {bundle}')
+
 
 def started(machine, unit):
     when = int(machine.show(unit, 'ExecMainStartTimestampMonotonic'))

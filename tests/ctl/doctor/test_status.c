@@ -45,6 +45,8 @@ START_TEST(what_is_wrong_has_its_remedy)
 		"warning  Objects       2609 failed; migratectl errors --summary v\n");
 	is_told(0, "[volume]\nstate=whole\n[journal]\nrunning=true\nfull=true\n",
 		"ok       Retriever\nfault    Journal       has no room\nok       Objects\n");
+	is_told(0, "[volume]\nstate=migrating\n",
+		"ok       Retriever\nwarning  Journal       there is none\nok       Objects\n");
 	is_told(0, "[volume]\nstate=whole\n[journal]\nrunning=false\n",
 		"ok       Retriever\nwarning  Journal       is not running\nok       Objects\n");
 }

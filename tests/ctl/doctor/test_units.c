@@ -41,6 +41,12 @@ START_TEST(each_that_does_not_is_a_line)
 		"warning  Units         migrate-crawler@v.service has failed\n"
 		"warning  Units         smbd.service does not wait for the mount of /proc; "
 		"systemctl edit\n");
+	begin_doctor("");
+	look_at_units(&doctor,
+		      "Id=migrate-guard@v.service\nActiveState=activating\nSubState=auto-restart\n"
+		      "Result=exit-code\n",
+		      FALSE);
+	end_doctor("fault    Units         migrate-guard@v.service has failed (exit-code)\n");
 	begin_doctor("[journal]\nclosed=true\n");
 	volume.guard = GUARD_NO;
 	look_at_units(&doctor,
