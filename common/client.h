@@ -74,6 +74,8 @@ struct migrate_volume {
 	bool dead;    /* a sender found the connection broken */
 	bool refused; /* other version */
 	bool closing;
+	bool serves;  /* migrate_volume_register() */
+	int doors_fd; /* -1: it is not registered */
 	unsigned backoff_ms;
 	uint64_t next_id;
 	struct request **buckets; /* by id */

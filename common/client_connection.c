@@ -170,6 +170,8 @@ static int say_hello(struct migrate_volume *volume)
 
 void connection_open(struct migrate_volume *volume)
 {
+	if (volume->serves) /* the directory may not have been there */
+		migrate_volume_register(volume);
 	pthread_mutex_lock(&volume->lock);
 	if (volume->state == AWAY) {
 		volume->sock = connect_socket(volume);

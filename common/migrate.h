@@ -286,6 +286,21 @@ void migrate_volume_wake(struct migrate_volume *volume);
 void migrate_volume_limit(struct migrate_volume *volume, unsigned requests);
 /* Whether a quarter of it is spent: what nobody waits for is better cancelled. */
 bool migrate_volume_crowded(struct migrate_volume *volume);
+/*
+ * For doors, as root, before the first object is opened: this process serves the volume through the
+ * layer, and nothing of it past the layer.  Until migrate_volume_free() the guard lets it open what
+ * is unfinished; any other file server waits there as every program does.  Where it fails it is
+ * tried again with each connection.  0 or -errno.
+ */
+int migrate_volume_register(struct migrate_volume *volume);
+/* Of the volume at socket (its whole path): the processes that have registered, as long as each
+ * says so; and whether this one has.  For root; else there are none. */
+typedef bool (*migrate_door_fn)(void *arg, pid_t pid);
+void migrate_each_door(const char *socket, migrate_door_fn each, void *arg);
+bool migrate_is_door(const char *socket, pid_t pid);
+/* Whether one of the directories is the other, or is somewhere in it, through whatever mounts and
+ * links they were opened; what they have open may be O_PATH. */
+bool migrate_overlap(int a, int b);
 /* Whether the retriever is connected and has said hello. */
 bool migrate_volume_connected(const struct migrate_volume *volume);
 /* Whether somebody listens at the other end, who may not have said hello yet. */

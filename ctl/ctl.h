@@ -65,10 +65,10 @@ struct command {
 
 extern const struct command accept_command, aside_command, attach_command, backup_list_command,
 	changes_command, check_command, cluster_command, commit_command, copy_command,
-	cutover_command, discover_command, doctor_command, errors_command, finalize_command,
-	metrics_command, pause_command, quota_command, report_command, resume_command,
-	retry_command, rollback_command, skip_command, status_command, takeover_command,
-	throttle_command, trace_command, verify_command;
+	cutover_command, discover_command, doctor_command, doors_command, errors_command,
+	finalize_command, metrics_command, pause_command, quota_command, report_command,
+	resume_command, retry_command, rollback_command, skip_command, status_command,
+	takeover_command, throttle_command, trace_command, verify_command;
 
 /* Entries of a table of options, with their variables. */
 #define CTL_FLAG(name, variable, help)                                                             \
@@ -210,6 +210,11 @@ char *ctl_takeover_text(GKeyFile *status);
 void ctl_guard_state(const struct ctl *ctl, GKeyFile *status);
 /* [guard] in a line, g_free; NULL: there is none. */
 char *ctl_guard_text(GKeyFile *status);
+
+/* Adds [doors] of the volume to its status, behind [guard], for root. */
+void ctl_doors_state(const struct ctl *ctl, GKeyFile *status);
+/* [doors] in a line, g_free; NULL: there is none. */
+char *ctl_doors_text(GKeyFile *status);
 
 /* ---- printing (print.c) ----------------------------------------------------------- */
 

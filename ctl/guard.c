@@ -25,7 +25,8 @@ static bool is_locked(const char *path)
 static void copy_state(const char *path, GKeyFile *status)
 {
 	g_autoptr(GKeyFile) state = g_key_file_new();
-	const char *const keys[] = {"mode", "attached", "waiting", "refused", "public-server"};
+	const char *const keys[] = {"mode",    "attached",	"waiting",
+				    "refused", "public-server", "past"};
 
 	if (!g_key_file_load_from_file(state, path, G_KEY_FILE_NONE, NULL))
 		return;

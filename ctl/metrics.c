@@ -80,6 +80,10 @@ static const struct family {
 	 "Changes that were not carried back."},
 	{"guarded", FLAG, "guard", "guarded",
 	 "1 while programs of this machine are kept from holes."},
+	{"doors", GAUGE, "doors", "connected",
+	 "Processes of file servers that serve the volume through the layer."},
+	{"served_past_layer", FLAG, "doors", "past",
+	 "1 while a file server serves the volume without the layer."},
 };
 
 static const char *const states[] = {"unattached", "copying", "copied",
@@ -239,6 +243,7 @@ static void add_neighbours(const struct ctl *ctl, const char *name, GKeyFile *st
 	one.volume = name;
 	ctl_journal_state(&one, status);
 	ctl_guard_state(&one, status);
+	ctl_doors_state(&one, status);
 	ctl_rollback_status(&one, name, status);
 }
 

@@ -318,6 +318,14 @@ static void print_guard(GKeyFile *status)
 		print_row("Guard", "%s", text);
 }
 
+static void print_doors(GKeyFile *status)
+{
+	g_autofree char *text = ctl_doors_text(status);
+
+	if (text)
+		print_row("Doors", "%s", text);
+}
+
 static void print_takeover(GKeyFile *status)
 {
 	g_autofree char *text = ctl_takeover_text(status);
@@ -453,6 +461,8 @@ static enum ctl_exit run_status(const struct ctl *ctl)
 		if (!result)
 			ctl_guard_state(ctl, status);
 		if (!result)
+			ctl_doors_state(ctl, status);
+		if (!result)
 			ctl_takeover_state(ctl, status);
 		if (!result)
 			ctl_rollback_status(ctl, ctl->volume, status);
@@ -464,6 +474,8 @@ static enum ctl_exit run_status(const struct ctl *ctl)
 			print_journal(ctl, status, journal);
 		if (!result && !ctl->json)
 			print_guard(status);
+		if (!result && !ctl->json)
+			print_doors(status);
 		if (!result && !ctl->json)
 			print_takeover(status);
 		if (!result && !ctl->json)

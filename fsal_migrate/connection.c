@@ -108,25 +108,16 @@ static void *dispatch(void *arg)
 	return NULL;
 }
 
-static int volume_connect(struct mg_volume *volume)
+static int start_dispatcher(struct mg_volume *volume)
 {
 	sigset_t all, old;
 	int result;
 
-	result = migrate_volume_new(volume->name, volume->socket, MIGRATE_ROLE_DOOR,
-				    &volume->client);
-	if (result < 0)
-		return result;
-	migrate_volume_limit(volume->client, mg_limits.max_requests);
 	/* The host handles signals in a thread of its own. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	result = -pthread_create(&volume->dispatcher, NULL, dispatch, volume);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (result < 0) {
-		migrate_volume_free(volume->client);
-		volume->client = NULL;
-	}
 	return result;
 }
 
@@ -175,18 +166,38 @@ static struct mg_volume *volume_find(const char *name, const char *socket)
 	return NULL;
 }
 
-/* volumes.lock; takes over fd */
-static int volume_add(const char *name, const char *socket, int fd, dev_t device,
+/* The guard is told before anything is opened. */
+static int volume_connect(struct mg_volume *volume, const char *path)
+{
+	int result = migrate_volume_new(volume->name, volume->socket, MIGRATE_ROLE_DOOR,
+					&volume->client);
+
+	if (result < 0)
+		return result;
+	migrate_volume_limit(volume->client, mg_limits.max_requests);
+	migrate_volume_register(volume->client);
+	result = volume->mount_fd = open_directory(path, &volume->device);
+	if (result >= 0)
+		result = migrate_watch(volume->mount_fd);
+	if (result == 0)
+		result = start_dispatcher(volume);
+	if (result < 0) {
+		migrate_volume_free(volume->client);
+		volume->client = NULL;
+	}
+	return result;
+}
+
+/* volumes.lock */
+static int volume_add(const char *name, const char *socket, const char *path,
 		      struct mg_volume **out)
 {
-	struct mg_volume *volume = mg_volume_new(name, socket, fd, device);
+	struct mg_volume *volume = mg_volume_new(name, socket, -1, 0);
 	int result;
 
 	if (!volume)
 		return -ENOMEM;
-	result = migrate_watch(volume->mount_fd);
-	if (result == 0)
-		result = volume_connect(volume);
+	result = volume_connect(volume, path);
 	if (result < 0) {
 		mg_volume_unref(volume);
 		return result;
@@ -200,24 +211,20 @@ static int volume_add(const char *name, const char *socket, int fd, dev_t device
 int mg_volume_get(const char *name, const char *socket, const char *path, struct mg_volume **out)
 {
 	struct mg_volume *volume;
-	dev_t device;
-	int result = 0, fd;
+	struct stat st;
+	int result = 0;
 
-	fd = open_directory(path, &device);
-	if (fd < 0)
-		return fd;
 	pthread_mutex_lock(&volumes.lock);
 	volume = volume_find(name, socket);
 	if (!volume) {
-		result = volume_add(name, socket, fd, device, out);
+		result = volume_add(name, socket, path, out);
+	} else if (stat(path, &st) < 0) {
+		result = -errno;
+	} else if (volume->device == st.st_dev) {
+		volume->exports++;
+		*out = mg_volume_ref(volume);
 	} else {
-		close(fd);
-		if (volume->device == device) {
-			volume->exports++;
-			*out = mg_volume_ref(volume);
-		} else {
-			result = -EXDEV;
-		}
+		result = -EXDEV;
 	}
 	pthread_mutex_unlock(&volumes.lock);
 	return result;
@@ -247,6 +254,23 @@ void mg_volumes_end(void)
 		stop_dispatcher(glist_entry(link, struct mg_volume, link));
 	}
 	pthread_mutex_unlock(&volumes.lock);
+}
+
+bool mg_volumes_overlap(int fd)
+{
+	struct glist_head *link;
+	bool overlap = false;
+
+	pthread_mutex_lock(&volumes.lock);
+	glist_for_each(link, &volumes.list)
+	{
+		struct mg_volume *volume = glist_entry(link, struct mg_volume, link);
+
+		if (!atomic_load(&volume->finished) && migrate_overlap(fd, volume->mount_fd))
+			overlap = true;
+	}
+	pthread_mutex_unlock(&volumes.lock);
+	return overlap;
 }
 
 int mg_volume_inspect(struct mg_volume *volume, const char *path, bool *is_root)

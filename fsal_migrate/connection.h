@@ -24,5 +24,7 @@ void mg_volumes_end(void);
  * path and below is unfinished).  0, or -errno: -EBADMSG for a damaged record.
  */
 int mg_volume_inspect(struct mg_volume *volume, const char *path, bool *is_root);
+/* Whether a volume that is not finished lies at, above or below the directory. */
+bool mg_volumes_overlap(int fd);
 
 #endif

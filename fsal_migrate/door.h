@@ -20,6 +20,7 @@
  *
  *   main
  *   export  file  namespace  rename  xattrs
+ *   bypass
  *   handle  connection
  *   takeover
  *   takeover_handles

@@ -8,6 +8,7 @@
 #include "config_parsing.h"
 #include "export_mgr.h"
 #include "FSAL/fsal_config.h"
+#include "fsal_migrate/bypass.h"
 #include "fsal_migrate/handle.h"
 #include "fsal_migrate/ops.h"
 #include "fsal_migrate/park.h"
@@ -279,9 +280,12 @@ static fsal_status_t create_export(struct fsal_module *module, struct fsal_modul
 		gsh_free(export);
 		return fsalstat(ERR_FSAL_INVAL, 0);
 	}
-	status = below->m_ops.create_export(below, settings->below.fsal_node, err, up_ops);
+	mg_bypass_watch(below);
+	status = mg_bypass_exists(module, below)
+			 ? fsalstat(ERR_FSAL_INVAL, 0)
+			 : mg_bypass_create(below, settings->below.fsal_node, err, up_ops);
 	if (FSAL_IS_ERROR(status)) {
-		LogMajor(COMPONENT_FSAL, "Volume %s: FSAL VFS cannot export it", settings->volume);
+		LogMajor(COMPONENT_FSAL, "Volume %s: it cannot be exported", settings->volume);
 		mg_takeover_close(export);
 		mg_volume_put(export->volume);
 		mg_pool_stop();

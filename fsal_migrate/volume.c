@@ -44,7 +44,8 @@ void mg_volume_unref(struct mg_volume *volume)
 {
 	if (atomic_fetch_sub(&volume->refs, 1) > 1)
 		return;
-	close(volume->mount_fd);
+	if (volume->mount_fd >= 0)
+		close(volume->mount_fd);
 	pthread_cond_destroy(&volume->idle);
 	pthread_mutex_destroy(&volume->lock);
 	free(volume->root_key);

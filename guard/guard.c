@@ -15,6 +15,7 @@
 #include "guard/keeper.h"
 #include "guard/marks.h"
 #include "guard/process.h"
+#include "guard/servers.h"
 #include "guard/state.h"
 #include "guard/wait.h"
 #include "lib/base/advice.h"
@@ -30,6 +31,7 @@ struct guard {
 	struct marks marks;
 	struct migrate_volume *volume;
 	struct waits *waits;
+	struct servers *servers;
 	struct state state;
 	int state_fd, lock_fd;
 	atomic_bool stop;
@@ -71,13 +73,17 @@ static void answer_now(struct guard *guard, const struct marks_event *event, int
 /* It has what it serves looked at by itself.  On a mount of its own it is not asked again; but what
  * an administrator or a script may start beside other programs has its mount in common with them.
  */
-static void let_server(struct guard *guard, const struct marks_event *event, int process)
+static void let_server(struct guard *guard, const struct marks_event *event, int process, bool door)
 {
 	const char *const tools[] = {"migratectl", NULL};
 	const char *const beside[] = {"migratectl", "migrate-crawler", NULL};
 
-	if (!process_is_one_of(process, beside) && process_owns_mount_of(process, event->fd))
+	if (!process_is_one_of(process, beside) && process_owns_mount_of(process, event->fd) &&
+	    (!door || process_is_alone(process))) {
 		marks_ignore_mount(&guard->marks, event->fd);
+		if (door)
+			servers_add_marked(guard->servers, process);
+	}
 	if (!process_has_own_mounts(process) && !process_is_one_of(process, tools)) {
 		g_free(guard->state.public_server);
 		guard->state.public_server = process_text(event->tid);
@@ -101,11 +107,12 @@ static void take_event_of(struct guard *guard, const struct marks_event *event, 
 	const bool nfsd =
 		process_is_nfsd(process); /* for whomever it asks: nobody who is known here */
 	const uid_t uid = nfsd ? UINT32_MAX : process_uid(process);
+	const bool door = process_is_door(process);
 	struct migrate_stub stub;
 	int error;
 
-	if (process_is_server(process)) {
-		let_server(guard, event, process);
+	if (door ? servers_has(guard->servers, process) : process_is_server(process)) {
+		let_server(guard, event, process, door);
 		return;
 	}
 	if (!guard->names_complete) {
@@ -113,6 +120,8 @@ static void take_event_of(struct guard *guard, const struct marks_event *event, 
 		return;
 	}
 	error = -migrate_stub_load(event->fd, &stub);
+	if (door && !error && stub.state != MIGRATE_NORMAL)
+		servers_add_past(guard->servers, process);
 	if (error == EBADMSG && migrate_is_missing(event->fd) == 0) {
 		answer_now(guard, event, 0, NULL); /* in a snapshot, which nothing changes */
 	} else if (error) {
@@ -191,6 +200,10 @@ static void do_regularly(struct guard *guard)
 	if (guard->lines > LINES_MAX)
 		g_message("and %u more refusals", guard->lines - LINES_MAX);
 	guard->lines = 0;
+	if (servers_turn(guard->servers))
+		marks_ask_mounts(&guard->marks);
+	g_free(guard->state.past);
+	guard->state.past = servers_past_text(guard->servers);
 	guard->state.waiting = waits_waiting(guard->waits);
 	state_put(guard->state_fd, &guard->state);
 }
@@ -336,6 +349,7 @@ static gboolean begin_guard(struct guard *guard, GError **error)
 				    g_strerror(-result));
 		return FALSE;
 	}
+	guard->servers = servers_new(config->socket);
 	guard->waits = waits_new(guard->volume, config->guard_wait, answer_waited, guard);
 	for (int group = 0; group < MARKS_GROUPS; group++)
 		guard->marks.fd[group] = find_kept(path, group);
@@ -375,6 +389,8 @@ void guard_free(struct guard *guard)
 		migrate_volume_free(guard->volume);
 	if (guard->waits)
 		waits_free(guard->waits);
+	if (guard->servers)
+		servers_free(guard->servers);
 	for (int group = 0; group < MARKS_GROUPS; group++)
 		if (guard->marks.fd[group] >= 0)
 			close(guard->marks.fd[group]);
@@ -383,5 +399,6 @@ void guard_free(struct guard *guard)
 	if (guard->lock_fd >= 0)
 		close(guard->lock_fd);
 	g_free(guard->state.public_server);
+	g_free(guard->state.past);
 	g_free(guard);
 }

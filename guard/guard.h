@@ -8,6 +8,8 @@
  * a stub without reading it.  And it tells of a change before it is made and not after it: so there
  * is no bracket, and nothing that a fill could still write or set when the file can be changed.
  *
+ * A file server waits as well, unless it serves the volume through the layer (servers.h).
+ *
  * One thread.
  */
 #ifndef GUARD_GUARD_H

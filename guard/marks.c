@@ -84,9 +84,6 @@ gboolean marks_begin(struct marks *marks, const char *root, bool access, GError 
 		}
 		if (marks->fd[group] >= 0) {
 			fail_unanswered(marks->fd[group]);
-			/* Which mounts are a server's is judged anew. */
-			fanotify_mark(marks->fd[group], FAN_MARK_FLUSH | FAN_MARK_MOUNT, 0,
-				      AT_FDCWD, "/");
 			continue;
 		}
 		if (group == MARKS_ACCESS && !access)
@@ -103,7 +100,16 @@ gboolean marks_begin(struct marks *marks, const char *root, bool access, GError 
 			return FALSE;
 		}
 	}
+	marks_ask_mounts(marks);
 	return TRUE;
+}
+
+void marks_ask_mounts(const struct marks *marks)
+{
+	for (int group = 0; group < MARKS_GROUPS; group++)
+		if (marks->fd[group] >= 0)
+			fanotify_mark(marks->fd[group], FAN_MARK_FLUSH | FAN_MARK_MOUNT, 0,
+				      AT_FDCWD, "/");
 }
 
 void marks_end(struct marks *marks)

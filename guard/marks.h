@@ -53,7 +53,9 @@ void marks_answer(const struct marks *marks, const struct marks_event *event, in
 /* Of this object, which is whole, nothing is to be told again as long as it is in memory. */
 void marks_ignore(const struct marks *marks, int fd);
 /* Of what is done through the mount through which fd was opened neither, until marks_begin() of the
- * next process.  0 or -errno. */
+ * next process, or marks_ask_mounts().  0 or -errno. */
 int marks_ignore_mount(const struct marks *marks, int fd);
+/* Which mounts are a server's is judged anew. */
+void marks_ask_mounts(const struct marks *marks);
 
 #endif

@@ -9,13 +9,9 @@
 
 #define DELETED " (deleted)" /* behind a link to what was replaced while it runs */
 
-static const char *const servers[] = {"migrate-retriever",
-				      "migrate-crawler",
-				      "migrate-journal",
-				      "migratectl",
-				      "ganesha.nfsd",
-				      "smbd",
-				      NULL};
+static const char *const tools[] = {"migrate-retriever", "migrate-crawler", "migrate-journal",
+				    "migratectl", NULL};
+static const char *const doors[] = {"ganesha.nfsd", "smbd", NULL};
 
 int process_open(pid_t tid)
 {
@@ -78,14 +74,43 @@ static char *program_of(int process)
 	return link ? g_path_get_basename(link) : NULL;
 }
 
-bool process_is_server(int process)
+/* Whether it runs one of these, which must be a file of root's. */
+static bool runs_one_of(int process, const char *const *programs)
 {
 	g_autofree char *program = program_of(process);
 	g_autofree char *path = proc_path(process, "exe");
 	struct stat st;
 
-	return program && g_strv_contains(servers, program) && stat(path, &st) == 0 &&
-	       st.st_uid == 0 && is_roots(process);
+	return program && g_strv_contains(programs, program) && stat(path, &st) == 0 &&
+	       st.st_uid == 0;
+}
+
+bool process_is_server(int process)
+{
+	return runs_one_of(process, tools) && is_roots(process);
+}
+
+bool process_is_door(int process)
+{
+	return runs_one_of(process, doors) && shares(process, "ns/user", "/proc/self/ns/user");
+}
+
+pid_t process_number(int process)
+{
+	g_autofree char *status = proc_text(process, "status");
+	const guint64 number = status_number(status, "\nTgid:\t", 10);
+
+	return number > G_MAXINT32 || strstr(status, "\nState:\tZ") ? 0 : (pid_t)number;
+}
+
+bool process_is_alone(int process)
+{
+	g_autofree char *status = proc_text(process, "status");
+	g_autofree char *parent = g_strdup_printf("/proc/%" G_GUINT64_FORMAT "/ns/mnt",
+						  status_number(status, "\nPPid:\t", 10));
+	struct stat st;
+
+	return stat(parent, &st) == 0 && !shares(process, "ns/mnt", parent);
 }
 
 bool process_is_nfsd(int process)

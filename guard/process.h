@@ -12,13 +12,22 @@
 /* tid: of a thread; 0: it is nobody that can be seen from here.  -1 then, or a descriptor. */
 int process_open(pid_t tid);
 /*
- * Whether it is a program that serves volumes, and so looks at what is here by itself: the
- * retriever, the crawler, the journal, migratectl, Ganesha, smbd.  By the name of its program's
- * file, which must be root's, and by who runs it: this machine's root (the user namespace is ours,
- * the real uid is 0, which stays where a server takes a client's), who may read all directories.
- * Nobody else can get there: in a user namespace of one's own everybody is root.
+ * Whether it is a program that looks at what is here by itself: the retriever, the crawler, the
+ * journal, migratectl.  By the name of its program's file, which must be root's, and by who runs
+ * it: this machine's root (the user namespace is ours, the real uid is 0), who may read all
+ * directories.  Nobody else can get there: in a user namespace of one's own everybody is root.
  */
 bool process_is_server(int process);
+/* Whether it is Ganesha or smbd, in our user namespace; whoever runs it, as an smbd has all uids of
+ * its client. */
+bool process_is_door(int process);
+/* Whether nobody has its mounts but itself and its threads, so far as can be told: it has others
+ * than the process that started it, as a service has, or an smbd that has left those of the first.
+ */
+bool process_is_alone(int process);
+/* The number of the process whose thread it is; 0: it has ended, though nobody may
+ * have waited for it. */
+pid_t process_number(int process);
 /* Whether it is a thread of the kernel's NFS server. */
 bool process_is_nfsd(int process);
 /* Its real user, which programs with other rights keep; UINT32_MAX: it is nobody's that can be

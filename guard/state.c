@@ -41,6 +41,8 @@ void state_put(int fd, const struct state *state)
 	g_key_file_set_uint64(file, "guard", "refused", state->refused);
 	if (state->public_server)
 		g_key_file_set_string(file, "guard", "public-server", state->public_server);
+	if (state->past)
+		g_key_file_set_string(file, "guard", "past", state->past);
 	(void)!flock(fd, LOCK_EX | LOCK_NB); /* unless somebody looks just now */
 	text = g_key_file_to_data(file, &len, NULL);
 	if (pwrite(fd, text, len, 0) == (ssize_t)len)

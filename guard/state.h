@@ -16,6 +16,7 @@ struct state {
 	unsigned waiting;
 	guint64 refused;     /* since it was started */
 	char *public_server; /* that is on the mount of everybody, or NULL */
+	char *past;	     /* who serves it without the layer, or NULL */
 };
 
 /* The descriptor, to be closed at the end as *lock is.  -1 with *error, also where another one

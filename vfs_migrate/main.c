@@ -5,6 +5,7 @@
 #include "vfs_migrate/volume.h"
 
 #include "lib/util/samba_modules.h"
+#include "system/passwd.h"
 
 #define NTACL "security.NTACL" /* where the retriever puts descriptors */
 
@@ -256,6 +257,57 @@ static void warn_of_settings(const char *share)
 			share);
 }
 
+/* Whether the share, as this client would be given it, shows what migrate is to keep from it. */
+static bool share_is_past(int snum, const char *user, int dir_fd)
+{
+	const char **objects = lp_vfs_objects(snum);
+	TALLOC_CTX *frame = talloc_stackframe();
+	const char *path = lp_path(frame, loadparm_s3_global_substitution(), snum);
+	const struct passwd *home =
+		*path || strcasecmp_m(lp_const_servicename(snum), "homes") ? NULL : getpwnam(user);
+	struct migrate_inspection found;
+	int fd = -1;
+	bool past;
+
+	if (home && strcmp(home->pw_dir, "/"))
+		path = home->pw_dir;
+	for (size_t i = 0; objects && objects[i]; i++)
+		if (is_module(objects[i], "migrate"))
+			path = "";
+	if (path[0] == '/' && strcmp(lp_const_servicename(snum), "IPC$"))
+		fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	past = fd >= 0 &&
+	       (migrate_overlap(fd, dir_fd) ||
+		(migrate_inspect(fd, &found) == 0 && (found.unfinished || found.to_be_finalized)));
+	if (fd >= 0)
+		close(fd);
+	TALLOC_FREE(frame);
+	return past;
+}
+
+/* The guard would let this process read what it serves without migrate, too. */
+static bool has_share_past(const struct vfs_handle_struct *handle, const char *share,
+			   const char *user)
+{
+	int dir_fd, past = -1;
+
+	become_root();
+	dir_fd = open(handle->conn->connectpath, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	for (int snum = 0; dir_fd >= 0 && past < 0 && snum < lp_numservices(); snum++)
+		if (snum != SNUM(handle->conn) && lp_snum_ok(snum) && !lp_printable(snum) &&
+		    share_is_past(snum, user, dir_fd))
+			past = snum;
+	unbecome_root();
+	if (dir_fd >= 0)
+		close(dir_fd);
+	if (past >= 0)
+		DBG_ERR("migrate: [%s]: [%s] serves an unfinished volume without migrate in its "
+			"`vfs objects`: its clients would read zeros; put migrate there too, or "
+			"remove [%s] until the volume is finalized\n",
+			share, lp_const_servicename(past), lp_const_servicename(past));
+	return past >= 0;
+}
+
 static int vm_connect(struct vfs_handle_struct *handle, const char *service, const char *user)
 {
 	int result = SMB_VFS_NEXT_CONNECT(handle, service, user);
@@ -267,7 +319,8 @@ static int vm_connect(struct vfs_handle_struct *handle, const char *service, con
 		return 0;
 	}
 	result = attach(handle, service);
-	if (result >= 0 && ((result != VM_FINISHED && !check_stacking(handle, service)) ||
+	if (result >= 0 && ((result != VM_FINISHED && (!check_stacking(handle, service) ||
+						       has_share_past(handle, service, user))) ||
 			    (descriptors_may_decide(vm_share(handle), handle->conn->connectpath) &&
 			     !reads_descriptors(handle, service))))
 		result = vm_fail(-EINVAL);

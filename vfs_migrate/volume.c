@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "vfs_migrate/volume.h"
 
+#include <sched.h>
+
 #define MAX_REQUESTS 8192 /* under way: the credits that a client has by default */
 #define HELLO_MS     500  /* how long the first tree connect waits for the retriever */
 
@@ -44,6 +46,22 @@ static void on_readable(struct tevent_context *ev, struct tevent_fd *fde, uint16
 	vm_volume_dispatch(arg, 0);
 }
 
+/*
+ * Of an smbd that serves one client, with mounts of its own from now on: the guard asks about none
+ * of them, and goes on asking about those that others have, who may serve the volume without this
+ * module.  Where it may not have them the guard is asked.
+ */
+static void register_process(struct vm_volume *volume)
+{
+	static bool own_mounts;
+
+	become_root();
+	if (!own_mounts)
+		own_mounts = unshare(CLONE_NEWNS) == 0;
+	migrate_volume_register(volume->client);
+	unbecome_root();
+}
+
 static struct vm_volume *volume_new(struct tevent_context *ev, const char *name, const char *socket)
 {
 	struct vm_volume *volume = talloc_zero(NULL, struct vm_volume);
@@ -55,8 +73,10 @@ static struct vm_volume *volume_new(struct tevent_context *ev, const char *name,
 	volume->socket = talloc_strdup(volume, socket);
 	if (volume->name && volume->socket)
 		result = migrate_volume_new(name, socket, MIGRATE_ROLE_PLAIN_DOOR, &volume->client);
-	if (result == 0)
+	if (result == 0) {
 		migrate_volume_limit(volume->client, MAX_REQUESTS);
+		register_process(volume);
+	}
 	volume->turn = tevent_create_immediate(volume);
 	if (result == 0 && volume->turn)
 		volume->readable = tevent_add_fd(ev, volume, migrate_volume_fd(volume->client),

@@ -69,10 +69,10 @@ static void nothing(void)
 {
 }
 
-/* A program of root's with a server's name, which sleeps. */
-static char *program(void)
+/* A program of root's with that name, which sleeps. */
+static char *program(const char *name)
 {
-	char *path = g_build_filename(place, "smbd", NULL);
+	char *path = g_build_filename(place, name, NULL);
 	const char *argv[] = {"/bin/cp", "/bin/sleep", path, NULL};
 
 	ck_assert(g_spawn_sync(NULL, (char **)argv, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL));
@@ -110,7 +110,7 @@ static void end(pid_t child)
 /* By the name of its file, also after that was replaced, and only if it is root's. */
 START_TEST(servers)
 {
-	g_autofree char *path = program();
+	g_autofree char *path = program("migratectl");
 	const pid_t child = run(path, nothing);
 
 	ck_assert(of(child, process_is_server));
@@ -181,7 +181,7 @@ START_TEST(who_runs_them)
 		{nothing, true},	 {for_a_client, true},	       {somebody, false},
 		{setuid_program, false}, {root_of_a_container, false}, {root_of_ones_own, false},
 		{little_root, false}};
-	g_autofree char *path = program();
+	g_autofree char *path = program("migratectl");
 
 	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
 		const pid_t child = run(path, cases[i].become);
@@ -192,15 +192,49 @@ START_TEST(who_runs_them)
 }
 END_TEST
 
+/* Whoever it serves. */
+START_TEST(doors)
+{
+	static const struct {
+		void (*become)(void);
+		bool is_door;
+	} cases[] = {{nothing, true},
+		     {for_a_client, true},
+		     {somebody, true},
+		     {root_of_a_container, false}};
+	g_autofree char *path = program("smbd"), *other = program("smbd2");
+	pid_t child;
+
+	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+		child = run(path, cases[i].become);
+		ck_assert_msg(of(child, process_is_door) == cases[i].is_door, "case %zu", i);
+		ck_assert(!of(child, process_is_server));
+		end(child);
+	}
+	child = run(other, nothing);
+	ck_assert(!of(child, process_is_door));
+	end(child);
+	ck_assert_int_eq(chown(path, 1000, 1000), 0);
+	child = run(path, nothing);
+	ck_assert(!of(child, process_is_door));
+	end(child);
+}
+END_TEST
+
 /* What was opened is of the process that was there then. */
 START_TEST(ended)
 {
-	g_autofree char *path = program();
+	g_autofree char *path = program("migratectl");
 	const pid_t child = run(path, nothing);
 	const int process = process_open(child);
 
 	ck_assert(process_is_server(process));
+	ck_assert_int_eq(process_number(process), child);
+	kill(child, SIGKILL);
+	ck_assert_int_eq(waitid(P_PID, (id_t)child, &(siginfo_t){0}, WEXITED | WNOWAIT), 0);
+	ck_assert_int_eq(process_number(process), 0);
 	end(child);
+	ck_assert_int_eq(process_number(process), 0);
 	ck_assert(!process_is_server(process));
 	ck_assert(!process_has_own_mounts(process) || !process_owns_mount_of(process, process));
 	close(process);
@@ -270,6 +304,8 @@ static int look_at_mounts(void)
 	ours = child_at(with_our_root);
 	if (same < 0 || own < 0 || other < 0 || ours < 0)
 		return 2;
+	if (!of(own, process_is_alone) || of(same, process_is_alone) || of(0, process_is_alone))
+		return 6;
 	if (of(1, process_has_own_mounts) || of(same, process_has_own_mounts) ||
 	    of(0, process_has_own_mounts) || !of(own, process_has_own_mounts))
 		return 3;
@@ -311,6 +347,7 @@ int main(void)
 	tcase_add_test(tcase, its_group);
 	tcase_add_test(tcase, servers);
 	tcase_add_test(tcase, who_runs_them);
+	tcase_add_test(tcase, doors);
 	tcase_add_test(tcase, ended);
 	tcase_add_test(tcase, mounts);
 	suite_add_tcase(suite, tcase);

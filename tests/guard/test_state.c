@@ -24,7 +24,11 @@ START_TEST(one_at_a_time)
 	ck_assert_int_eq(state_hold(sock, &other, &error), -1);
 	ck_assert_int_eq(other, -1);
 	ck_assert(strstr(error->message, "a guard already"));
+	state.past = (char *)"smbd (1)";
 	state_put(fd, &state);
+	g_key_file_load_from_file(file, path, 0, NULL);
+	g_autofree char *past = g_key_file_get_string(file, "guard", "past", NULL);
+	ck_assert_str_eq(past, "smbd (1)");
 	state = (struct state){.mode = "refuse", .refused = 7};
 	state_put(fd, &state);
 	ck_assert(g_key_file_load_from_file(file, path, 0, NULL));

@@ -3,6 +3,7 @@
 """Programs of the new server itself, which open what is not here yet without a file server, see it or
 an error, and never a hole."""
 import concurrent.futures
+import contextlib
 import errno
 import itertools
 import multiprocessing
@@ -22,8 +23,8 @@ import guarded_ways as ways                                             # noqa: 
 import peer                                                             # noqa: E402
 from fake import is_normal                                              # noqa: E402
 from harness import case, expect, main, same                            # noqa: E402
-from sandbox import BASE, sh, volume, wait_for                          # noqa: E402
-from servers import NEW, OLD, VOLUME, Stalled                           # noqa: E402
+from sandbox import BASE, Failure, sh, volume, wait_for                          # noqa: E402
+from servers import NEW, OLD, VOLUME, Ganesha, Stalled                           # noqa: E402
 
 SIZE = 300000
 PLAIN = BASE + '/plain'
@@ -328,6 +329,91 @@ def i4_moved_by_local_programs(args):
     migration.ctl('finalize')
     same(read(f'{NEW}/a/whole/nobody'), content('b2'), 'what nobody had asked for')
     same(read(f'{NEW}/a/whole/link'), content('d0'), 'the link')
+
+
+PAST = {NEW: 'at', os.path.dirname(NEW): 'above', NEW + '/a': 'below'}
+
+
+def past_of(migration):
+    """Who is said to be past the layer."""
+    return migration.status()['without_layer']
+
+
+def check_start(migration, server, config):
+    """(exit status, messages) of what is asked before it starts."""
+    done = subprocess.run([migration.program('migratectl'), '--config', migration.config, 'doors', server, config],
+                          capture_output=True, text=True, check=False)
+    return done.returncode, done.stderr
+
+
+@case(short=True)
+def past_the_layer(args):
+    """Servers whose configuration has no layer: their clients see the content or an error, and status says who
+    it is."""
+    migration, _ = guarded.begin(args, fill)
+    wait_for('attached', lambda: migration.status().get('attached'))
+    listed('a', 'b', 'c')
+    smbd.users()
+    smbd.install_module(migration.module('migrate.so'))
+    plain = smbd.Smbd('past', {'past': (NEW, {'vfs objects': 'acl_xattr'})}, host=guarded.OwnMounts).start()
+    files = smbfiles.Files(plain.session(share='past'))
+    same(files.read('a/0'), content('a0'), 'over SMB without the layer')
+    wait_for('status has smbd', lambda: 'smbd' in past_of(migration))
+    expect('WITHOUT THE LAYER: smbd' in migration.ctl('status'), 'status does not say so')
+    status, text = check_start(migration, 'smbd', plain.config)
+    expect(status == 1 and f'share [past] ({NEW}) serves {NEW}' in text, f'before it starts: {status} {text}')
+    # beside one that has it, in one smbd
+    plain.configure({**plain.shares, smbd.SHARE: (NEW + '/c', smbd.layer(VOLUME, migration.socket))})
+    plain.reload()
+    with contextlib.suppress(Failure):
+        plain.session(share=smbd.SHARE)
+        expect(False, 'it is served with the other share past it')
+    same(smbfiles.Files(plain.session(share='past')).read('a/1'), content('a1'), 'over SMB, past it, then')
+    plain.stop()
+    server = Ganesha('past', NEW, host=guarded.OwnMounts).start()
+    client = server.client()
+    same(client.read_all(client.walk('b/0')[0]), content('b0'), 'over NFS without the layer')
+    wait_for('status has Ganesha', lambda: 'ganesha.nfsd' in past_of(migration))
+    status, text = check_start(migration, 'nfs-ganesha', server.config)
+    expect(status == 1 and f'export 77 ({NEW}) serves {NEW}' in text, f'before it starts: {status} {text}')
+    server.stop()
+    wait_for('status has nobody', lambda: not past_of(migration))
+
+
+EXPORT = """EXPORT {{ Export_Id = {number}; Path = "{path}"; Pseudo = "/past{number}"; FSAL {{ Name = VFS; }} }}"""
+
+
+@case()
+def past_the_layer_too(args):
+    """One Ganesha with the layer, and further exports without it, which are not served; smbd, whose
+    configuration loses it while it runs."""
+    migration, guard = guarded.begin(args, fill)
+    wait_for('attached', lambda: migration.status().get('attached'))
+    listed('a', 'b', 'c')
+    blocks = '\n'.join(EXPORT.format(number=number, path=path) for number, path in enumerate(PAST, 80))
+    server = migration.start_server(host=guarded.OwnMounts, blocks=blocks)
+    client = server.client()
+    same(client.read_all(client.walk('a/0')[0]), content('a0'), 'with the layer')
+    for path, where in PAST.items():
+        try:
+            refused_client = nfs3.Client(server.address, path)
+            fh = refused_client.walk({'at': 'b/0', 'above': 'new/b/1', 'below': '2'}[where])[0]
+            data = refused_client.read_all(fh)
+        except (OSError, nfs3.NfsError):
+            continue
+        same(data, {'at': content('b0'), 'below': content('a2')}.get(where), where)     # of the other export
+    expect('export 80' in past_of(migration), 'status does not know of them')
+    smbd.users()
+    smb = migration.start_smbd(host=guarded.OwnMounts)
+    same(smbfiles.Files(smb.session()).read('b/2'), content('b2'), 'over SMB')
+    wait_for('status has both', lambda: migration.status()['connected'] == 2)
+    smb.configure({smbd.SHARE: (NEW, {'vfs objects': 'acl_xattr'})})
+    smb.reload()
+    same(smbfiles.Files(smb.session()).read('b/3'), content('b3'), 'over SMB, without the layer')
+    guard.stop(signal.SIGKILL)          # and the next one knows who has it
+    guard.start()
+    same(smbfiles.Files(smb.session()).read('b/4'), content('b4'), 'without the layer, then')
+    same(client.read_all(client.walk('a/3')[0]), content('a3'), 'with it, then')
 
 
 @case()

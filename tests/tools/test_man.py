@@ -27,7 +27,7 @@ def help_of(program, *command):
 
 def commands(text):
     """With what units alone run, which the help does not list."""
-    return ["metrics", *re.findall(r"^  ([a-z-]+) ", text.split("Commands:")[1], re.M)]
+    return ["doors", "metrics", *re.findall(r"^  ([a-z-]+) ", text.split("Commands:")[1], re.M)]
 
 
 def options_of_help(program):
@@ -73,7 +73,7 @@ class Pages(unittest.TestCase):
         for line in re.findall(r"^ \*   ([a-z][a-z, ]*)", contract, re.M):
             taken |= set(re.findall(r"[a-z]+", line.split("  ")[0]))
         self.assertEqual(shown - {"backup-list", "changes", "check", "cluster", "commit", "cutover",
-                                  "discover", "doctor", "metrics", "quota", "rollback", "takeover"},
+                                  "discover", "doctor", "doors", "metrics", "quota", "rollback", "takeover"},
                          taken - {"settings", "proof", "mend", "names", "finalizable"})
 
     def test_modules(self):

@@ -141,7 +141,9 @@ class Units(unittest.TestCase):
                                 capture_output=True, text=True, timeout=60, check=False)
         self.assertEqual((result.returncode, result.stderr), (0, ""), result)
         self.assertEqual(re.findall(r"^allow (.*);$", source.read_text(), re.M),
-                         ["smbd_t initrc_runtime_t:sock_file write",
+                         ["smbd_t initrc_runtime_t:dir { add_name search write }",
+                          "smbd_t initrc_runtime_t:file { create getattr lock open read write }",
+                          "smbd_t initrc_runtime_t:sock_file write",
                           "smbd_t initrc_t:unix_stream_socket connectto"])
 
 

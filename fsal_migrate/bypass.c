@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "fsal_migrate/bypass.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "export_mgr.h"
+#include "fsal_migrate/connection.h"
+
+/* FSAL VFS, over which alone MIGRATE is stacked. */
+static fsal_status_t (*create_below)(struct fsal_module *module, void *node,
+				     struct config_error_type *err,
+				     const struct fsal_up_vector *up_ops);
+
+/* Whether the directory must not be exported as it is. */
+static bool shows_holes(const char *path)
+{
+	struct migrate_inspection found;
+	const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int result;
+	bool unfinished;
+
+	if (fd < 0)
+		return false; /* who exports it says so */
+	result = migrate_inspect(fd, &found);
+	unfinished = result == -EBADMSG ||
+		     (result == 0 && (found.unfinished || found.to_be_finalized)) ||
+		     mg_volumes_overlap(fd);
+	close(fd);
+	if (unfinished)
+		LogCrit(COMPONENT_FSAL,
+			"%s: an unfinished volume is at, above or below this directory, which is "
+			"exported without FSAL MIGRATE: clients would read zeros; write FSAL { "
+			"Name = MIGRATE; ... } in that export, or remove it until the volume is "
+			"finalized",
+			path);
+	return unfinished;
+}
+
+static fsal_status_t create_export(struct fsal_module *module, void *node,
+				   struct config_error_type *err,
+				   const struct fsal_up_vector *up_ops)
+{
+	if (shows_holes(CTX_FULLPATH(op_ctx)))
+		return fsalstat(ERR_FSAL_INVAL, 0);
+	return create_below(module, node, err, up_ops);
+}
+
+void mg_bypass_watch(struct fsal_module *below)
+{
+	if (below->m_ops.create_export == create_export)
+		return;
+	create_below = below->m_ops.create_export;
+	below->m_ops.create_export = create_export;
+}
+
+fsal_status_t mg_bypass_create(struct fsal_module *below, void *node, struct config_error_type *err,
+			       const struct fsal_up_vector *up_ops)
+{
+	return create_below(below, node, err, up_ops);
+}
+
+bool mg_bypass_exists(struct fsal_module *module, struct fsal_module *below)
+{
+	struct glist_head *link;
+	bool exists = false;
+
+	PTHREAD_RWLOCK_rdlock(&below->lock);
+	glist_for_each(link, &below->exports)
+	{
+		struct fsal_export *export = glist_entry(link, struct fsal_export, exports);
+		const struct fsal_export *above = export->super_export;
+
+		if (export->owning_export && export->owning_export->cfg_fullpath && above &&
+		    above->fsal != module && shows_holes(export->owning_export->cfg_fullpath))
+			exists = true;
+	}
+	PTHREAD_RWLOCK_unlock(&below->lock);
+	return exists;
+}
