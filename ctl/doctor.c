@@ -39,6 +39,7 @@ static void ask_status_doctor(const struct ctl *ctl, struct doctor *doctor)
 		doctor->status = g_key_file_new();
 	ctl_journal_state(ctl, doctor->status);
 	ctl_guard_state(ctl, doctor->status);
+	ctl_doors_state(ctl, doctor->status);
 }
 
 static void print_json_doctor(const char *volume, const GPtrArray *findings)
