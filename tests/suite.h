@@ -4,6 +4,7 @@
 #define TESTS_SUITE_H
 
 #include <check.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -30,6 +31,15 @@ static inline int run_suite(Suite *suite)
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);
 	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+/* A suite of one, named as the program. */
+static inline int run_tcase(TCase *tcase)
+{
+	Suite *suite = suite_create(program_invocation_short_name);
+
+	suite_add_tcase(suite, tcase);
+	return run_suite(suite);
 }
 
 #endif

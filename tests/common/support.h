@@ -75,11 +75,8 @@ static inline uint32_t next_random(uint64_t *state)
 
 static inline int run_case(TCase *tcase)
 {
-	Suite *suite = suite_create("common");
-
 	tcase_set_timeout(tcase, 60);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }
 
 #endif

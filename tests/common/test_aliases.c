@@ -134,7 +134,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("aliases");
 	TCase *tcase = tcase_create("aliases");
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
@@ -142,6 +141,5 @@ int main(void)
 	tcase_add_test(tcase, nothing_is_allowed);
 	tcase_add_test(tcase, damage_is_refused_as_a_whole);
 	tcase_add_test(tcase, too_much_is_refused);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

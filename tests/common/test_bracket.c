@@ -77,13 +77,11 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("bracket");
 	TCase *tcase = tcase_create("bracket");
 
 	tcase_add_test(tcase, once_through);
 	tcase_add_test(tcase, a_change_is_made_again);
 	tcase_add_test(tcase, what_can_be_made_once_is_made_once);
 	tcase_add_test(tcase, gives_up_in_time);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

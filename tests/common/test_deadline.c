@@ -36,11 +36,9 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("deadline");
 	TCase *tcase = tcase_create("deadline");
 
 	tcase_add_test(tcase, counts_from_now);
 	tcase_add_test(tcase, passes);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -68,12 +68,10 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("missing");
 	TCase *tcase = tcase_create("missing");
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, of_a_file);
 	tcase_add_test(tcase, of_a_state);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

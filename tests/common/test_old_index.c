@@ -406,7 +406,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("old_index");
 	TCase *tcase = tcase_create("old_index");
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
@@ -425,6 +424,5 @@ int main(void)
 	tcase_add_test(tcase, what_comes_is_waited_for);
 	tcase_add_test(tcase, the_map_is_read_only);
 	tcase_add_test(tcase, no_room);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -142,7 +142,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("replaced");
 	TCase *tcase = tcase_create("replaced");
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
@@ -150,6 +149,5 @@ int main(void)
 	tcase_add_test(tcase, other_names_are_touched);
 	tcase_add_test(tcase, directories_are_filled);
 	tcase_add_test(tcase, what_is_there_must_be_known);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

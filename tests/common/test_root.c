@@ -178,7 +178,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("root");
 	TCase *tcase = tcase_create("root");
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
@@ -186,6 +185,5 @@ int main(void)
 	tcase_add_test(tcase, inspected);
 	tcase_add_test(tcase, private);
 	tcase_add_test(tcase, vacant);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -137,7 +137,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("seek");
 	TCase *tcase = tcase_create("seek");
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
@@ -147,6 +146,5 @@ int main(void)
 	tcase_add_test(tcase, tail);
 	tcase_add_test(tcase, beyond_the_end);
 	tcase_add_test(tcase, errors);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

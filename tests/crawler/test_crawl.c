@@ -294,7 +294,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("crawl");
 	TCase *tcase = tcase_create("crawl");
 
 	tcase_set_timeout(tcase, 30);
@@ -308,6 +307,5 @@ int main(void)
 	tcase_add_test(tcase, something_is_left);
 	tcase_add_test(tcase, stopped_by_a_signal);
 	tcase_add_test(tcase, connection_is_lost);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -162,7 +162,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("directory");
 	/* A forked test has a mount of its own. */
 	TCase *tcase = tcase_create("directory");
 
@@ -173,6 +172,5 @@ int main(void)
 	tcase_add_test(tcase, wide_in_parts);
 	tcase_add_test(tcase, handles_outlive_renames);
 	tcase_add_test(tcase, removed_while_open);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -162,7 +162,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("policy");
 	TCase *tcase = tcase_create("policy");
 
 	tcase_add_test(tcase, window_yields_and_returns);
@@ -175,6 +174,5 @@ int main(void)
 	tcase_add_test(tcase, passes_that_bring_nothing);
 	tcase_add_test(tcase, what_failed_is_not_waited_for);
 	tcase_add_test(tcase, attempts_grow_apart);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -109,7 +109,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("progress");
 	TCase *tcase = tcase_create("progress");
 
 	tcase_add_checked_fixture(tcase, setup, NULL);
@@ -119,6 +118,5 @@ int main(void)
 	tcase_add_test(tcase, rates_are_of_late);
 	tcase_add_test(tcase, nothing_moves);
 	tcase_add_test(tcase, settings);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

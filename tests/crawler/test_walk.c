@@ -522,7 +522,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("walk");
 	TCase *tcase = tcase_create("walk");
 
 	tcase_set_timeout(tcase, 60);
@@ -545,6 +544,5 @@ int main(void)
 	tcase_add_test(tcase, resumes);
 	tcase_add_test(tcase, deep);
 	tcase_add_test(tcase, wide);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

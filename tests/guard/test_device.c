@@ -21,11 +21,9 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("device");
 	TCase *tcase = tcase_create("device");
 
 	tcase_add_checked_fixture(tcase, guard_place_make, guard_place_remove);
 	tcase_add_test(tcase, file_systems);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -78,13 +78,11 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("guard");
 	TCase *tcase = tcase_create("guard");
 
 	tcase_add_checked_fixture(tcase, set_up, tear_down);
 	tcase_add_test(tcase, not_of_the_system);
 	tcase_add_test(tcase, whole);
 	tcase_add_test(tcase, strict);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

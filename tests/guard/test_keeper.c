@@ -173,7 +173,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("keeper");
 	TCase *tcase = tcase_create("keeper");
 
 	tcase_add_checked_fixture(tcase, set_up, tear_down);
@@ -183,6 +182,5 @@ int main(void)
 	tcase_add_test(tcase, not_who_reads);
 	tcase_add_test(tcase, one_at_a_time);
 	tcase_add_test(tcase, needed);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

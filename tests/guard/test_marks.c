@@ -198,7 +198,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("marks");
 	TCase *tcase = tcase_create("marks");
 
 	tcase_add_checked_fixture(tcase, set_up, tear_down);
@@ -209,6 +208,5 @@ int main(void)
 	tcase_add_test(tcase, no_group);
 	tcase_add_test(tcase, nowhere);
 	tcase_add_test(tcase, refused);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -339,7 +339,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("process");
 	TCase *tcase = tcase_create("process");
 
 	tcase_add_checked_fixture(tcase, guard_place_make, guard_place_remove);
@@ -350,6 +349,5 @@ int main(void)
 	tcase_add_test(tcase, doors);
 	tcase_add_test(tcase, ended);
 	tcase_add_test(tcase, mounts);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

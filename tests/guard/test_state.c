@@ -52,11 +52,9 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("state");
 	TCase *tcase = tcase_create("state");
 
 	tcase_add_checked_fixture(tcase, guard_place_make, guard_place_remove);
 	tcase_add_test(tcase, one_at_a_time);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -233,7 +233,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("wait");
 	TCase *tcase = tcase_create("wait");
 
 	tcase_add_checked_fixture(tcase, set_up, tear_down);
@@ -245,6 +244,5 @@ int main(void)
 	tcase_add_test(tcase, shares);
 	tcase_add_test(tcase, ahead);
 	tcase_add_test(tcase, ended);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -609,7 +609,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("apply");
 	TCase *tcase = tcase_create("apply");
 
 	tcase_add_checked_fixture(tcase, set_up, tear_down);
@@ -634,6 +633,5 @@ int main(void)
 	tcase_add_test(tcase, a_mapping_and_its_mtime_set_back);
 	tcase_add_test(tcase, a_clock_that_is_set_back);
 	tcase_add_test(tcase, no_sense);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

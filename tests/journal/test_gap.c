@@ -113,7 +113,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("gap");
 	TCase *tcase = tcase_create("gap");
 
 	tcase_add_test(tcase, each_start_is_one);
@@ -121,6 +120,5 @@ int main(void)
 	tcase_add_test(tcase, the_clock_was_set_back);
 	tcase_add_test(tcase, another_boot);
 	tcase_add_test(tcase, clock_set_back);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -387,7 +387,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("journal");
 	TCase *tcase = tcase_create("journal");
 
 	tcase_add_checked_fixture(tcase, tree_make, tree_remove);
@@ -402,6 +401,5 @@ int main(void)
 	tcase_add_test(tcase, closed);
 	tcase_add_test(tcase, begins_anew);
 	tcase_add_test(tcase, no_room);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -60,10 +60,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("leave");
 	TCase *tcase = tcase_create("leave");
 
 	tcase_add_test(tcase, rows_go_after_a_sync);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -106,12 +106,10 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("mutes");
 	TCase *tcase = tcase_create("mutes");
 
 	tcase_add_checked_fixture(tcase, set_up, tear_down);
 	tcase_add_test(tcase, writes_are_left_out_until_it_is_closed);
 	tcase_add_test(tcase, nothing_else_is);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

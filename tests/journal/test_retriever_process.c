@@ -91,12 +91,10 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("retriever_process");
 	TCase *tcase = tcase_create("retriever_process");
 
 	tcase_add_checked_fixture(tcase, set_up, tear_down);
 	tcase_add_test(tcase, nobody_listens);
 	tcase_add_test(tcase, who_listens);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -506,7 +506,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("scan");
 	TCase *tcase = tcase_create("scan");
 
 	tcase_add_checked_fixture(tcase, set_up, tear_down);
@@ -524,6 +523,5 @@ int main(void)
 	tcase_add_test(tcase, names_that_left);
 	tcase_add_test(tcase, found_is_not_gone);
 	tcase_add_test(tcase, what_is_mounted_there);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

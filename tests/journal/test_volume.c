@@ -105,7 +105,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("volume");
 	TCase *tcase = tcase_create("volume");
 
 	tcase_add_checked_fixture(tcase, tree_make, tree_remove);
@@ -114,6 +113,5 @@ int main(void)
 	tcase_add_test(tcase, deep);
 	tcase_add_test(tcase, what_is_there);
 	tcase_add_test(tcase, no_root);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -231,7 +231,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("watch");
 	TCase *tcase = tcase_create("watch");
 
 	tcase_add_checked_fixture(tcase, set_up, tear_down);
@@ -244,6 +243,5 @@ int main(void)
 	tcase_add_test(tcase, the_retriever_opens_anew);
 	tcase_add_test(tcase, refused);
 	tcase_add_test(tcase, no_group_is_left);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

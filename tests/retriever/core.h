@@ -143,6 +143,7 @@ static inline void core_make(struct core *core)
 {
 	static unsigned serial;
 
+	ck_assert_str_ne(core_base, ""); /* the test is of a core_tcase() */
 	memset(core, 0, sizeof(*core));
 	core->attributes = STUB_EAGER;
 	do /* the numbers of processes come again */
@@ -588,13 +589,14 @@ static inline void core_expect_zeros(int fd, uint64_t offset, size_t length)
 
 /* ---- main ---- */
 
-#define CORE_TCASE(suite, name, seconds)                                                           \
-	({                                                                                         \
-		TCase *tcase_ = tcase_create(name);                                                \
-		tcase_add_unchecked_fixture(tcase_, core_fixture_setup, core_fixture_teardown);    \
-		tcase_set_timeout(tcase_, seconds);                                                \
-		suite_add_tcase(suite, tcase_);                                                    \
-		tcase_;                                                                            \
-	})
+/* Tests that call core_make(): their trees are in a directory that is removed at the end. */
+static inline TCase *core_tcase(const char *name, double seconds)
+{
+	TCase *tcase = tcase_create(name);
+
+	tcase_add_unchecked_fixture(tcase, core_fixture_setup, core_fixture_teardown);
+	tcase_set_timeout(tcase, seconds);
+	return tcase;
+}
 
 #endif

@@ -100,7 +100,7 @@ static inline struct many *submit_many(const char *path, enum backend_priority p
 }
 
 /* The stand-in for the worker is beside the program. */
-static inline TCase *worker_tcase(Suite *suite, const char *program)
+static inline TCase *worker_tcase(const char *program)
 {
 	TCase *tcase = tcase_create("worker");
 	g_autofree char *here = g_path_get_dirname(program);
@@ -109,7 +109,6 @@ static inline TCase *worker_tcase(Suite *suite, const char *program)
 	g_setenv("MIGRATE_SMB_WORKER", worker, TRUE);
 	g_log_set_default_handler(plain_log, NULL);
 	tcase_set_timeout(tcase, 60);
-	suite_add_tcase(suite, tcase);
 	return tcase;
 }
 

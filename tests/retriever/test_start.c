@@ -169,12 +169,11 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("retriever");
-	TCase *tcase = CORE_TCASE(suite, "retriever", 100);
+	TCase *tcase = core_tcase("retriever", 100);
 
 	tcase_add_test(tcase, closes_with_requests_in_flight);
 	tcase_add_test(tcase, closes_with_deferred_fills_and_searches);
 	tcase_add_test(tcase, closes_at_any_moment);
 	tcase_add_test(tcase, what_cannot_be_opened);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

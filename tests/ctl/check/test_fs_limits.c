@@ -49,12 +49,10 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("fs_limits");
 	TCase *tcase = tcase_create("fs_limits");
 
 	tcase_add_test(tcase, kinds);
 	tcase_add_test(tcase, times);
 	tcase_add_test(tcase, unknown);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -79,12 +79,10 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("items");
 	TCase *tcase = tcase_create("items");
 
 	tcase_add_test(tcase, differences_are_told);
 	tcase_add_test(tcase, a_line_stays_one);
 	tcase_add_test(tcase, what_is_no_listing_is_refused);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

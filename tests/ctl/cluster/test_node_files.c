@@ -197,7 +197,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("lies_here");
 	TCase *tcase = tcase_create("lies_here");
 
 	tcase_add_checked_fixture(tcase, make_tree, remove_tree);
@@ -207,6 +206,5 @@ int main(void)
 	tcase_add_test(tcase, scopes_are_of_version_4);
 	tcase_add_test(tcase, one_volume_has_locks);
 	tcase_add_test(tcase, links_are_followed);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -161,7 +161,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("resources");
 	TCase *tcase = tcase_create("resources");
 
 	tcase_add_checked_fixture(tcase, make_tree, remove_tree);
@@ -171,6 +170,5 @@ int main(void)
 	tcase_add_test(tcase, doors_are_chosen);
 	tcase_add_test(tcase, locks_move);
 	tcase_add_test(tcase, names_of_nodes);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -179,7 +179,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("runs_here");
 	TCase *tcase = tcase_create("runs_here");
 
 	tcase_add_checked_fixture(tcase, make_programs, remove_programs);
@@ -189,6 +188,5 @@ int main(void)
 	tcase_add_test(tcase, caps_hold_over_nodes);
 	tcase_add_test(tcase, samba_is_looked_at_where_it_serves);
 	tcase_add_test(tcase, a_second_mount_is_told);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -79,13 +79,11 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("ask");
 	TCase *tcase = tcase_create("ask");
 
 	tcase_add_test(tcase, answers);
 	tcase_add_test(tcase, hostile);
 	tcase_add_test(tcase, refused_answer);
 	tcase_add_test(tcase, no_program);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -88,11 +88,9 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("describe");
 	TCase *tcase = tcase_create("describe");
 
 	tcase_add_test(tcase, text);
 	tcase_add_test(tcase, json);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

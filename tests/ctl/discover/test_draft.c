@@ -54,11 +54,9 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("draft");
 	TCase *tcase = tcase_create("draft");
 
 	tcase_add_test(tcase, volumes);
 	tcase_add_test(tcase, accepted);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

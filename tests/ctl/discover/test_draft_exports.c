@@ -31,10 +31,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("draft_exports");
 	TCase *tcase = tcase_create("draft_exports");
 
 	tcase_add_test(tcase, blocks);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

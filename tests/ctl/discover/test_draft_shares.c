@@ -24,10 +24,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("draft_shares");
 	TCase *tcase = tcase_create("draft_shares");
 
 	tcase_add_test(tcase, sections);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -81,11 +81,9 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("exports_file");
 	TCase *tcase = tcase_create("exports_file");
 
 	tcase_add_test(tcase, all_that_it_knows);
 	tcase_add_test(tcase, mistakes);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

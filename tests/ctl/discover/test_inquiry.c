@@ -120,7 +120,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("inquiry");
 	TCase *tcase = tcase_create("inquiry");
 
 	tcase_add_test(tcase, everything);
@@ -128,6 +127,5 @@ int main(void)
 	tcase_add_test(tcase, partly);
 	tcase_add_test(tcase, nobody);
 	tcase_add_test(tcase, flavours);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -26,10 +26,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("inventory");
 	TCase *tcase = tcase_create("inventory");
 
 	tcase_add_test(tcase, once_each);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

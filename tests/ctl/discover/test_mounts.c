@@ -135,7 +135,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("mounts");
 	TCase *tcase = tcase_create("mounts");
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
@@ -145,6 +144,5 @@ int main(void)
 	tcase_add_test(tcase, handles_come_in_their_order);
 	tcase_add_test(tcase, nonsense_is_refused);
 	tcase_add_test(tcase, only_version_3_has_them);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

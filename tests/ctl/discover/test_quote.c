@@ -87,13 +87,11 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("quote");
 	TCase *tcase = tcase_create("quote");
 
 	tcase_add_test(tcase, names);
 	tcase_add_test(tcase, urls);
 	tcase_add_test(tcase, ganesha);
 	tcase_add_test(tcase, samba);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

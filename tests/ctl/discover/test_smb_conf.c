@@ -59,11 +59,9 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("smb_conf");
 	TCase *tcase = tcase_create("smb_conf");
 
 	tcase_add_test(tcase, shares);
 	tcase_add_test(tcase, mistakes);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

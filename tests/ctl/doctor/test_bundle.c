@@ -109,11 +109,9 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("bundle");
 	TCase *tcase = tcase_create("bundle");
 
 	tcase_add_test(tcase, only_words_of_programs_are_kept);
 	tcase_add_test(tcase, a_bundle_has_no_secrets);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -30,11 +30,9 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("finding");
 	TCase *tcase = tcase_create("finding");
 
 	tcase_add_test(tcase, a_finding_is_a_line);
 	tcase_add_test(tcase, a_program_is_asked);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -108,13 +108,11 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("machine");
 	TCase *tcase = tcase_create("machine");
 
 	tcase_add_checked_fixture(tcase, make_machine, remove_machine);
 	tcase_add_test(tcase, mount_and_space);
 	tcase_add_test(tcase, secrets);
 	tcase_add_test(tcase, certificates);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

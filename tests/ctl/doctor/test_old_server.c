@@ -64,13 +64,11 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("old_server");
 	TCase *tcase = tcase_create("old_server");
 
 	tcase_add_test(tcase, one_that_answers);
 	tcase_add_test(tcase, one_that_refuses);
 	tcase_add_test(tcase, one_that_hangs);
 	tcase_add_test(tcase, one_that_is_not_asked);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -54,11 +54,9 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("status");
 	TCase *tcase = tcase_create("status");
 
 	tcase_add_test(tcase, all_is_well);
 	tcase_add_test(tcase, what_is_wrong_has_its_remedy);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -98,13 +98,11 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("units");
 	TCase *tcase = tcase_create("units");
 
 	tcase_add_test(tcase, all_run);
 	tcase_add_test(tcase, each_that_does_not_is_a_line);
 	tcase_add_test(tcase, what_is_not_needed_is_none);
 	tcase_add_test(tcase, systemctl_is_asked);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -125,15 +125,13 @@ static inline void made_report(const char *key)
 
 static inline int run_made(const char *name, const TTest *const *tests)
 {
-	Suite *suite = suite_create(name);
 	TCase *tcase = tcase_create(name);
 
 	tcase_set_timeout(tcase, 60);
 	tcase_add_checked_fixture(tcase, made_begin, made_end);
 	for (; *tests; tests++)
 		tcase_add_test(tcase, *tests);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }
 
 #endif

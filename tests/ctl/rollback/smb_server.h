@@ -15,10 +15,10 @@
 static struct volume_config config;
 static unsigned lost;
 
-static inline int run_beside_server(Suite *suite, char **argv)
+static inline int run_beside_server(TCase *tcase, char **argv)
 {
 	if (getenv("OLD_URL"))
-		return run_suite(suite);
+		return run_tcase(tcase);
 	if (system("rm -rf '" DIRECTORY_THERE "' && mkdir '" DIRECTORY_THERE "'"))
 		return 2;
 	setenv("MIGRATE_SMB_WORKER", WRITER, 1);

@@ -710,7 +710,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("alone");
 	TCase *tcase = tcase_create("all");
 
 	tcase_set_timeout(tcase, 60);
@@ -735,6 +734,5 @@ int main(void)
 	tcase_add_test(tcase, no_room_at_all);
 	tcase_add_test(tcase, name_of_the_stage);
 	tcase_add_test(tcase, somebodys_stage);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -122,7 +122,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("attrs");
 	TCase *tcase = tcase_create("all");
 
 	tcase_set_timeout(tcase, 60);
@@ -130,6 +129,5 @@ int main(void)
 	tcase_add_test(tcase, held);
 	tcase_add_test(tcase, owners_backwards);
 	tcase_add_test(tcase, what_is_not_taken);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

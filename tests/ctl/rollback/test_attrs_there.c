@@ -311,7 +311,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("attrs_there");
 	TCase *tcase = tcase_create("all");
 
 	tcase_set_timeout(tcase, 60);
@@ -325,6 +324,5 @@ int main(void)
 	tcase_add_test(tcase, default_owner);
 	tcase_add_test(tcase, holds_more);
 	tcase_add_test(tcase, translated);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

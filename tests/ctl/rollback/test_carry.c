@@ -604,7 +604,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("carry");
 	TCase *tcase = tcase_create("all");
 
 	tcase_set_timeout(tcase, 60);
@@ -637,6 +636,5 @@ int main(void)
 	tcase_add_test(tcase, ended_and_changed_there);
 	tcase_add_test(tcase, root_changed_there_beside_what_stays);
 	tcase_add_test(tcase, root_made_the_same);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

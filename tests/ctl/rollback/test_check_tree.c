@@ -176,7 +176,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("same");
 	TCase *tcase = tcase_create("all");
 
 	tcase_set_timeout(tcase, 60);
@@ -188,6 +187,5 @@ int main(void)
 	tcase_add_test(tcase, an_empty_tree);
 	tcase_add_test(tcase, an_empty_tree_that_is_known);
 	tcase_add_test(tcase, an_empty_tree_of_a_killed_run);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

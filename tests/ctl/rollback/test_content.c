@@ -108,7 +108,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("content");
 	TCase *tcase = tcase_create("all");
 
 	tcase_set_timeout(tcase, 60);
@@ -116,6 +115,5 @@ int main(void)
 	tcase_add_test(tcase, whole);
 	tcase_add_test(tcase, the_same);
 	tcase_add_test(tcase, the_same_as_far_as_it_is_here);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

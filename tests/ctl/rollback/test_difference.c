@@ -112,7 +112,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("difference");
 	TCase *tcase = tcase_create("all");
 
 	tcase_set_timeout(tcase, 60);
@@ -120,6 +119,5 @@ int main(void)
 	tcase_add_test(tcase, what_was_changed_and_looks_the_same);
 	tcase_add_test(tcase, content_that_is_longer_or_shorter);
 	tcase_add_test(tcase, noted_when_it_became_whole);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -233,7 +233,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("displace");
 	TCase *tcase = tcase_create("all");
 
 	tcase_set_timeout(tcase, 300);
@@ -244,6 +243,5 @@ int main(void)
 	tcase_add_test(tcase, i7_replaced_where_numbers_change);
 	tcase_add_test(tcase, open_there);
 	tcase_add_test(tcase, i7_written_where_nothing_is_exchanged);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -138,12 +138,10 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("exclusive");
 	TCase *tcase = tcase_create("all");
 
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, looked_at_again);
 	tcase_add_test(tcase, made_in_it);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -160,7 +160,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("look");
 	TCase *tcase = tcase_create("all");
 
 	tcase_set_timeout(tcase, 60);
@@ -170,6 +169,5 @@ int main(void)
 	tcase_add_test(tcase, i7_a_number_that_was_given_again);
 	tcase_add_test(tcase, a_number_that_is_given_again);
 	tcase_add_test(tcase, known_when_it_is_not_found);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -231,7 +231,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("moving");
 	TCase *tcase = tcase_create("all");
 
 	tcase_set_timeout(tcase, 60);
@@ -240,6 +239,5 @@ int main(void)
 	tcase_add_test(tcase, moved_into_what_was_made);
 	tcase_add_test(tcase, into_the_place_of_what_was_moved);
 	tcase_add_test(tcase, removed_meanwhile);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -169,7 +169,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("ledger");
 	TCase *tcase = tcase_create("all");
 
 	tcase_set_timeout(tcase, 60);
@@ -178,6 +177,5 @@ int main(void)
 	tcase_add_test(tcase, of_another_journal);
 	tcase_add_test(tcase, one_at_a_time);
 	tcase_add_test(tcase, scratch);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

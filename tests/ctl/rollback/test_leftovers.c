@@ -270,7 +270,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("stage");
 	TCase *tcase = tcase_create("all");
 
 	tcase_set_timeout(tcase, 60);
@@ -282,6 +281,5 @@ int main(void)
 	tcase_add_test(tcase, i7_killed_between_two_names);
 	tcase_add_test(tcase, killed_between_two_names);
 	tcase_add_test(tcase, killed_before_it_goes);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -190,7 +190,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("listing");
 	TCase *tcase = tcase_create("all");
 
 	tcase_set_timeout(tcase, 60);
@@ -202,6 +201,5 @@ int main(void)
 	tcase_add_loop_test(tcase, mounted_in_what_came, 0, 3);
 	tcase_add_test(tcase, in_the_private_directory);
 	tcase_add_test(tcase, skipped);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

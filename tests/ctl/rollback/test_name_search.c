@@ -109,13 +109,11 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("name_search");
 	TCase *tcase = tcase_create("all");
 
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, written_to_without_a_name);
 	tcase_add_test(tcase, removed_with_all_its_names);
 	tcase_add_test(tcase, made_anew_here);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -51,13 +51,11 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("room");
 	TCase *tcase = tcase_create("all");
 
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, exchanged);
 	tcase_add_test(tcase, taken);
 	tcase_add_test(tcase, over_a_link);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

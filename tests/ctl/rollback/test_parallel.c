@@ -97,13 +97,11 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("several");
 	TCase *tcase = tcase_create("all");
 
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, many);
 	tcase_add_test(tcase, without_room);
 	tcase_add_loop_test(tcase, a_power_cut_here, 0, 3);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -698,7 +698,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("plan");
 	TCase *tcase = tcase_create("all");
 
 	tcase_set_timeout(tcase, 60);
@@ -736,6 +735,5 @@ int main(void)
 	tcase_add_test(tcase, scanned);
 	tcase_add_test(tcase, parted);
 	tcase_add_test(tcase, changed_in_the_second_of_the_switch);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -276,7 +276,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("run");
 	TCase *tcase = tcase_create("all");
 
 	tcase_set_timeout(tcase, 60);
@@ -287,6 +286,5 @@ int main(void)
 	tcase_add_test(tcase, i12_root_after_a_power_cut);
 	tcase_add_test(tcase, root_after_another_tree);
 	tcase_add_test(tcase, vanished);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

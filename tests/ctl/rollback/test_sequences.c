@@ -328,7 +328,6 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-	Suite *suite = suite_create("sequences");
 	TCase *tcase = tcase_create("all");
 
 	program = argv[0];
@@ -340,6 +339,5 @@ int main(int argc, char **argv)
 	tcase_set_timeout(tcase, 120);
 	tcase_add_loop_test(tcase, i12_sequences, 0,
 			    seeds ? seeds : (int)G_N_ELEMENTS(every_run) + IN_WINDOWS);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

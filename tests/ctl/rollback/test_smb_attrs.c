@@ -249,7 +249,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("smb_attrs");
 	TCase *tcase = tcase_create("all");
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
@@ -259,6 +258,5 @@ int main(void)
 	tcase_add_test(tcase, attributes);
 	tcase_add_test(tcase, streams);
 	tcase_add_test(tcase, to_one_that_was_there);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

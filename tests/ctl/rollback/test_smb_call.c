@@ -74,13 +74,11 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("smb_call");
 	TCase *tcase = tcase_create("all");
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, asked_and_told);
 	tcase_add_test(tcase, lost);
 	tcase_add_test(tcase, not_opened);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

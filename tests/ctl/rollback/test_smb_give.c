@@ -146,11 +146,9 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-	Suite *suite = suite_create("smb_give");
 	TCase *tcase = tcase_create("all");
 
 	tcase_add_test(tcase, all_of_it);
 	tcase_add_test(tcase, what_never_came);
-	suite_add_tcase(suite, tcase);
-	return run_beside_server(suite, argv);
+	return run_beside_server(tcase, argv);
 }

@@ -140,11 +140,9 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-	Suite *suite = suite_create("smb_private");
 	TCase *tcase = tcase_create("all");
 
 	tcase_add_test(tcase, closed);
 	tcase_add_test(tcase, handed_on);
-	suite_add_tcase(suite, tcase);
-	return run_beside_server(suite, argv);
+	return run_beside_server(tcase, argv);
 }

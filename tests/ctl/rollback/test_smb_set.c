@@ -65,13 +65,11 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("smb_set");
 	TCase *tcase = tcase_create("all");
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, fields);
 	tcase_add_test(tcase, not_sent);
 	tcase_add_test(tcase, written_in_parts);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

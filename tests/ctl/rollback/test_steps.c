@@ -626,7 +626,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("steps");
 	TCase *tcase = tcase_create("all");
 
 	tcase_set_timeout(tcase, 120);
@@ -646,6 +645,5 @@ int main(void)
 	tcase_add_loop_test(tcase, i12_changed_there_before_a_kill, 0, G_N_ELEMENTS(moves));
 	tcase_add_test(tcase, i12_rights_given_to_the_root_meanwhile);
 	tcase_add_loop_test(tcase, i12_rights_given_before_a_kill, 9, 13);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -148,7 +148,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("old");
 	TCase *tcase = tcase_create("all");
 
 	tcase_set_timeout(tcase, 60);
@@ -158,6 +157,5 @@ int main(void)
 	tcase_add_test(tcase, stage_is_private);
 	tcase_add_test(tcase, stage_of_another);
 	tcase_add_test(tcase, slow_servers_are_not_ahead);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -267,7 +267,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("target_mount");
 	TCase *tcase = tcase_create("all");
 
 	tcase_set_timeout(tcase, 60);
@@ -280,6 +279,5 @@ int main(void)
 	tcase_add_test(tcase, errors_of_what_is_not_told_by_file);
 	tcase_add_test(tcase, takes_a_place);
 	tcase_add_test(tcase, written_alone);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -229,13 +229,11 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-	Suite *suite = suite_create("target_smb");
 	TCase *tcase = tcase_create("all");
 
 	tcase_add_test(tcase, names);
 	tcase_add_test(tcase, what_has_no_words);
 	tcase_add_test(tcase, data);
 	tcase_add_test(tcase, i7_held);
-	suite_add_tcase(suite, tcase);
-	return run_beside_server(suite, argv);
+	return run_beside_server(tcase, argv);
 }

@@ -45,12 +45,10 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("tree");
 	TCase *tcase = tcase_create("all");
 
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, names_in_stage);
 	tcase_add_test(tcase, paths);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

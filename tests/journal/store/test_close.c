@@ -58,12 +58,10 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("close");
 	TCase *tcase = tcase_create("close");
 
 	tcase_add_checked_fixture(tcase, place_make, place_remove);
 	tcase_add_test(tcase, none);
 	tcase_add_test(tcase, closed);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -65,7 +65,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("env");
 	TCase *tcase = tcase_create("env");
 
 	tcase_add_checked_fixture(tcase, place_make, place_remove);
@@ -73,6 +72,5 @@ int main(void)
 	tcase_add_test(tcase, what_is_no_store_is_refused);
 	tcase_add_test(tcase, state_of_another_version);
 	tcase_add_test(tcase, errors);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

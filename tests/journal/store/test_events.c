@@ -129,7 +129,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("events");
 	TCase *tcase = tcase_create("events");
 
 	tcase_add_test(tcase, a_name);
@@ -137,6 +136,5 @@ int main(void)
 	tcase_add_test(tcase, a_directory_itself);
 	tcase_add_test(tcase, no_sense);
 	tcase_add_test(tcase, what_later_kernels_add);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -89,13 +89,11 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("layout");
 	TCase *tcase = tcase_create("layout");
 
 	tcase_add_test(tcase, handles_come_back);
 	tcase_add_test(tcase, rows_come_back);
 	tcase_add_test(tcase, names_come_back);
 	tcase_add_test(tcase, damage_is_seen);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

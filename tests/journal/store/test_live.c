@@ -83,7 +83,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("live");
 	TCase *tcase = tcase_create("live");
 
 	tcase_add_checked_fixture(tcase, place_make, place_remove);
@@ -92,6 +91,5 @@ int main(void)
 	tcase_add_test(tcase, a_gap_in_part);
 	tcase_add_test(tcase, what_is_cut_short);
 	tcase_add_test(tcase, clocks);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

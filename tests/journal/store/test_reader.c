@@ -268,7 +268,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("reader");
 	TCase *tcase = tcase_create("reader");
 
 	tcase_add_checked_fixture(tcase, set_up, tear_down);
@@ -281,6 +280,5 @@ int main(void)
 	tcase_add_test(tcase, id);
 	tcase_add_test(tcase, settles);
 	tcase_add_test(tcase, snapshots);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

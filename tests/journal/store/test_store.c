@@ -339,7 +339,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("store");
 	TCase *tcase = tcase_create("store");
 
 	tcase_add_checked_fixture(tcase, open_store, close_store);
@@ -355,6 +354,5 @@ int main(void)
 	tcase_add_test(tcase, what_is_not_committed_is_lost);
 	tcase_add_test(tcase, no_room);
 	tcase_add_test(tcase, memory);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

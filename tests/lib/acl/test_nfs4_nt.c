@@ -85,14 +85,12 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("nfs4_nt");
 	TCase *tc = tcase_create("nfs4_nt");
 
-	suite_add_tcase(suite, tc);
 	tcase_add_test(tc, entry_by_entry);
 	tcase_add_test(tc, who_makes_it_inherits);
 	tcase_add_test(tc, who_is_nobody_here);
 	tcase_add_test(tc, who_owned_it_is_nobody_here);
 	tcase_add_test(tc, too_long);
-	return run_suite(suite);
+	return run_tcase(tc);
 }

@@ -439,10 +439,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("nfs4_posix");
 	TCase *tc = tcase_create("nfs4_posix");
 
-	suite_add_tcase(suite, tc);
 	tcase_set_timeout(tc, 120);
 	tcase_add_test(tc, a_mode_is_a_mode);
 	tcase_add_test(tc, who_is_named_is_named);
@@ -454,5 +452,5 @@ int main(void)
 	tcase_add_test(tc, rights_of_no_mode);
 	tcase_add_test(tc, nobody_gets_more);
 	tcase_add_test(tc, a_posix_acl_comes_back);
-	return run_suite(suite);
+	return run_tcase(tc);
 }

@@ -251,10 +251,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("nt_acl");
 	TCase *tc = tcase_create("nt_acl");
 
-	suite_add_tcase(suite, tc);
 	tcase_add_test(tc, kept);
 	tcase_add_test(tc, empty_acl);
 	tcase_add_test(tc, not_present);
@@ -263,5 +261,5 @@ int main(void)
 	tcase_add_test(tc, refused);
 	tcase_add_test(tc, cut);
 	tcase_add_test(tc, long_ones);
-	return run_suite(suite);
+	return run_tcase(tc);
 }

@@ -183,10 +183,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("nt_mode");
 	TCase *tc = tcase_create("nt_mode");
 
-	suite_add_tcase(suite, tc);
 	tcase_add_test(tc, who);
 	tcase_add_test(tc, rights);
 	tcase_add_test(tc, directories_from_which_not_all_may_be_deleted);
@@ -194,5 +192,5 @@ int main(void)
 	tcase_add_test(tc, what_the_bits_do_not_say);
 	tcase_add_test(tc, denials);
 	tcase_add_test(tc, what_does_not_count);
-	return run_suite(suite);
+	return run_tcase(tc);
 }

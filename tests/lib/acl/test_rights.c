@@ -478,18 +478,16 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-	Suite *suite = suite_create("rights");
 	TCase *tc = tcase_create("rights");
 
 	if (argc > 1)
 		first_seed = (guint32)strtoul(argv[1], NULL, 10);
 	if (argc > 2)
 		seconds = strtol(argv[2], NULL, 10) / 4;
-	suite_add_tcase(suite, tc);
 	tcase_set_timeout(tc, 300 + (double)seconds * 2);
 	tcase_add_test(tc, of_nfs4_as_posix);
 	tcase_add_test(tc, of_nfs4_as_nt);
 	tcase_add_test(tc, of_posix_alone);
 	tcase_add_test(tc, of_nt_as_a_mode);
-	return run_suite(suite);
+	return run_tcase(tc);
 }

@@ -296,10 +296,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("windows");
 	TCase *tc = tcase_create("windows");
 
-	suite_add_tcase(suite, tc);
 	tcase_add_test(tc, a_descriptor);
 	tcase_add_test(tc, maps);
 	tcase_add_test(tc, numbers);
@@ -308,5 +306,5 @@ int main(void)
 	tcase_add_test(tc, attributes);
 	tcase_add_test(tc, streams);
 	tcase_add_test(tc, conditions);
-	return run_suite(suite);
+	return run_tcase(tc);
 }

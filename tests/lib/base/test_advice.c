@@ -21,10 +21,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("advice");
 	TCase *tcase = tcase_create("all");
 
 	tcase_add_test(tcase, ends_of_messages);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

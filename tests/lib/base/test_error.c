@@ -18,10 +18,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("error");
 	TCase *tcase = tcase_create("error");
 
-	suite_add_tcase(suite, tcase);
 	tcase_add_test(tcase, code_and_text);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

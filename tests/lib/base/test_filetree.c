@@ -182,8 +182,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("own_files");
-	TCase *tcase = CORE_TCASE(suite, "own_files", 60);
+	TCase *tcase = core_tcase("own_files", 60);
 
 	tcase_add_test(tcase, saves_as_a_whole);
 	tcase_add_test(tcase, clears_one_level);
@@ -191,5 +190,5 @@ int main(void)
 	tcase_add_test(tcase, one_that_cannot_be_looked_at);
 	tcase_add_test(tcase, walks_a_deep_tree);
 	tcase_add_test(tcase, removes_nothing_else);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

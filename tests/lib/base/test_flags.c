@@ -153,11 +153,10 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("flags");
-	TCase *tcase = CORE_TCASE(suite, "flags", 60);
+	TCase *tcase = core_tcase("flags", 60);
 
 	tcase_add_test(tcase, on_what_is_unfinished);
 	tcase_add_test(tcase, on_what_was_copied);
 	tcase_add_test(tcase, words);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

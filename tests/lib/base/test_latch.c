@@ -38,11 +38,9 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("latch");
 	TCase *tcase = tcase_create("latch");
 
-	suite_add_tcase(suite, tcase);
 	tcase_add_test(tcase, from_other_threads);
 	tcase_add_test(tcase, come_already);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -47,11 +47,9 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("lease");
 	TCase *tcase = tcase_create("all");
 
 	tcase_add_test(tcase, waits_for_who_has_it_open);
 	tcase_add_test(tcase, holds_until_another_is_let_in);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

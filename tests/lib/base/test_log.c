@@ -123,11 +123,9 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("messages");
 	TCase *tcase = tcase_create("messages");
 
-	suite_add_tcase(suite, tcase);
 	tcase_add_test(tcase, entries_and_lines);
 	tcase_add_test(tcase, a_terminal_or_a_file);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -30,10 +30,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("private_file");
 	TCase *tcase = tcase_create("all");
 
 	tcase_add_test(tcase, only_its_owner_may_come_at_it);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -168,13 +168,12 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("project");
-	TCase *tcase = CORE_TCASE(suite, "project", 60);
+	TCase *tcase = core_tcase("project", 60);
 
 	tcase_add_test(tcase, departments_in_projects);
 	tcase_add_test(tcase, a_root_in_a_project);
 	tcase_add_test(tcase, copied_first);
 	tcase_add_test(tcase, copied_by_another_tool);
 	tcase_add_test(tcase, none);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

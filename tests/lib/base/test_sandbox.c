@@ -396,7 +396,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("sandbox");
 	TCase *tcase = tcase_create("sandbox");
 
 	tcase_add_test(tcase, promises);
@@ -407,6 +406,5 @@ int main(void)
 #ifdef __x86_64__
 	tcase_add_test(tcase, other_entry);
 #endif
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

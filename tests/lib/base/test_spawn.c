@@ -69,12 +69,10 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("program");
 	TCase *tcase = tcase_create("program");
 
 	tcase_add_test(tcase, descriptors);
 	tcase_add_test(tcase, mistakes);
 	tcase_add_test(tcase, places);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

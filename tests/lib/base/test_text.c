@@ -91,14 +91,12 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("refused");
 	TCase *tcase = tcase_create("refused");
 
-	suite_add_tcase(suite, tcase);
 	tcase_add_test(tcase, bytes);
 	tcase_add_test(tcase, utf8);
 	tcase_add_test(tcase, utf16);
 	tcase_add_test(tcase, long_ones_are_cut);
 	tcase_add_test(tcase, lines);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

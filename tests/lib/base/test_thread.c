@@ -173,7 +173,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("thread");
 	TCase *tcase = tcase_create("thread");
 
 	tcase_add_test(tcase, of_a_thread_only);
@@ -181,6 +180,5 @@ int main(void)
 	tcase_add_test(tcase, has_short_slices);
 	tcase_add_test(tcase, has_less_weight_and_returns);
 	tcase_add_test(tcase, has_less_weight_only_if_it_can_return);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -33,10 +33,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("write_fully");
 	TCase *tcase = tcase_create("write_fully");
 
 	tcase_add_test(tcase, all_or_an_error);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

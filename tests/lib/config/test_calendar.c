@@ -152,13 +152,11 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("calendar");
 	TCase *tcase = tcase_create("calendar");
 
 	tcase_add_test(tcase, values);
 	tcase_add_test(tcase, times);
 	tcase_add_test(tcase, the_clock_is_changed);
 	tcase_add_test(tcase, mistakes);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -333,7 +333,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("config");
 	TCase *tcase = tcase_create("config");
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
@@ -346,6 +345,5 @@ int main(void)
 	tcase_add_test(tcase, common_values);
 	tcase_add_test(tcase, volumes);
 	tcase_add_test(tcase, sizes);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

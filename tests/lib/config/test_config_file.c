@@ -82,13 +82,11 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("config_file");
 	TCase *tcase = tcase_create("config_file");
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, good_files);
 	tcase_add_test(tcase, bad_files);
 	tcase_add_test(tcase, names);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -144,14 +144,12 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("config_ids");
 	TCase *tcase = tcase_create("config_ids");
 
-	suite_add_tcase(suite, tcase);
 	tcase_add_test(tcase, maps);
 	tcase_add_test(tcase, owner);
 	tcase_add_test(tcase, together);
 	tcase_add_test(tcase, maps_of_the_other_kind);
 	tcase_add_test(tcase, way_back);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

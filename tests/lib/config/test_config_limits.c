@@ -131,7 +131,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("config_limits");
 	TCase *tcase = tcase_create("config_limits");
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
@@ -139,6 +138,5 @@ int main(void)
 	tcase_add_test(tcase, places);
 	tcase_add_test(tcase, parts_of_nodes);
 	tcase_add_test(tcase, mistakes);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -73,13 +73,11 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("config_places");
 	TCase *tcase = tcase_create("config_places");
 
 	tcase_add_test(tcase, paths_are_absolute);
 	tcase_add_test(tcase, each_has_its_own_limits);
 	tcase_add_test(tcase, the_default_is_told);
 	tcase_add_test(tcase, lists);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

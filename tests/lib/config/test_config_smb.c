@@ -129,12 +129,10 @@ static void remove_dir(void)
 
 int main(void)
 {
-	Suite *suite = suite_create("config: smb");
 	TCase *tcase = tcase_create("config");
 
 	tcase_add_checked_fixture(tcase, make_dir, remove_dir);
 	tcase_add_test(tcase, what_is_said);
 	tcase_add_test(tcase, what_is_wrong);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -96,7 +96,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("limited");
 	TCase *tcase = tcase_create("all");
 
 	tcase_add_checked_fixture(tcase, begin, end);
@@ -104,6 +103,5 @@ int main(void)
 	tcase_add_test(tcase, of_requests);
 	tcase_add_test(tcase, of_the_server);
 	tcase_add_test(tcase, unknown);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -167,7 +167,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("backend_nfs_url");
 	TCase *tcase = tcase_create("all");
 
 	tcase_add_test(tcase, urls_are_taken_apart);
@@ -177,6 +176,5 @@ int main(void)
 	tcase_add_test(tcase, flavours_may_be_said);
 	tcase_add_test(tcase, transports_may_be_said);
 	tcase_add_test(tcase, mistakes_get_one_line);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -100,13 +100,11 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("owners");
 	TCase *tcase = tcase_create("owners");
 
-	suite_add_tcase(suite, tcase);
 	tcase_add_test(tcase, maps);
 	tcase_add_test(tcase, unmaps);
 	tcase_add_test(tcase, shared);
 	tcase_add_test(tcase, refused);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

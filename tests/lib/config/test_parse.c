@@ -51,12 +51,10 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("parse");
 	TCase *tcase = tcase_create("parse");
 
 	tcase_add_test(tcase, ids);
 	tcase_add_test(tcase, errors);
 	tcase_add_test(tcase, words);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

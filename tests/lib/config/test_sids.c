@@ -218,10 +218,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("sids");
 	TCase *tc = tcase_create("sids");
 
-	suite_add_tcase(suite, tc);
 	tcase_add_test(tc, texts);
 	tcase_add_test(tc, bytes);
 	tcase_add_test(tc, known_ones);
@@ -230,5 +228,5 @@ int main(void)
 	tcase_add_test(tc, sids_to_ids);
 	tcase_add_test(tc, refused);
 	tcase_add_test(tc, from_a_file);
-	return run_suite(suite);
+	return run_tcase(tc);
 }

@@ -86,11 +86,9 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("backend: smb URLs");
 	TCase *tcase = tcase_create("url");
 
 	tcase_add_test(tcase, good_ones);
 	tcase_add_test(tcase, bad_ones);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

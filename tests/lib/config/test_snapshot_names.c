@@ -27,11 +27,9 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("snapshot_names");
 	TCase *tcase = tcase_create("snapshot_names");
 
 	tcase_add_test(tcase, of_the_makers);
 	tcase_add_test(tcase, of_the_configuration);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -110,13 +110,11 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("url");
 	TCase *tcase = tcase_create("all");
 
 	tcase_add_test(tcase, url_paths_are_decoded);
 	tcase_add_test(tcase, passwords_are_not_shown);
 	tcase_add_test(tcase, url_hosts_are_taken_apart);
 	tcase_add_test(tcase, url_hosts_are_checked);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -97,13 +97,11 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("fill_notes");
 	TCase *tcase = tcase_create("all");
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, as_long_as_it_was_not_touched);
 	tcase_add_test(tcase, touched_before_it_is_noted);
 	tcase_add_test(tcase, of_a_directory_without_mark);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -197,12 +197,10 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("report");
 	TCase *tcase = tcase_create("report");
 
 	tcase_add_checked_fixture(tcase, setup, core_fixture_teardown);
 	tcase_set_timeout(tcase, 60);
-	suite_add_tcase(suite, tcase);
 	tcase_add_test(tcase, i12_kept_across_restarts);
 	tcase_add_test(tcase, a_sync_without_descriptors);
 	tcase_add_test(tcase, what_a_crash_cut);
@@ -211,5 +209,5 @@ int main(void)
 	tcase_add_test(tcase, names);
 	tcase_add_test(tcase, no_directory);
 	tcase_add_test(tcase, many_threads);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

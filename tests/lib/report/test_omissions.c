@@ -190,14 +190,12 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("omissions");
-	TCase *tcase = tcase_create("all");
+	TCase *tcase = core_tcase("omissions", 60);
 
 	tcase_add_test(tcase, kept);
 	tcase_add_test(tcase, many_names);
 	tcase_add_test(tcase, links_and_damage);
 	tcase_add_test(tcase, of_an_object);
 	tcase_add_test(tcase, told);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

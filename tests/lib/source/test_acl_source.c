@@ -184,15 +184,13 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("acl_source");
 	TCase *tcase = tcase_create("acl_source");
 
-	suite_add_tcase(suite, tcase);
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, both);
 	tcase_add_test(tcase, nothing_carried);
 	tcase_add_test(tcase, the_rest_is_mains);
 	tcase_add_test(tcase, trees_that_differ);
 	tcase_add_test(tcase, another_object_answers);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

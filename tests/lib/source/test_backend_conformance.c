@@ -557,9 +557,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create(over_smb()	     ? "backend conformance: smb"
-				    : over_network() ? "backend conformance: nfs"
-						     : "backend conformance: file");
 	TCase *tcase = tcase_create("conformance");
 
 	signal(SIGPIPE, SIG_IGN);
@@ -594,6 +591,5 @@ int main(void)
 	}
 	if (over_network())
 		add_server_tests(tcase);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

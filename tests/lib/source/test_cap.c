@@ -196,7 +196,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("cap");
 	TCase *tcase = tcase_create("cap");
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
@@ -208,6 +207,5 @@ int main(void)
 	tcase_add_test(tcase, a_killed_process);
 	tcase_add_test(tcase, damaged_files);
 	tcase_add_test(tcase, files_of_others);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -240,7 +240,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("backend_fault");
 	TCase *tcase = tcase_create("all");
 
 	tcase_set_timeout(tcase, 30);
@@ -253,6 +252,5 @@ int main(void)
 	tcase_add_test(tcase, delays_last);
 	tcase_add_test(tcase, stalls_last_until_released);
 	tcase_add_test(tcase, closing_cancels_what_is_held);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -601,8 +601,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("gate");
-	TCase *tcase = CORE_TCASE(suite, "gate", 60);
+	TCase *tcase = core_tcase("gate", 60);
 
 	tcase_add_test(tcase, pause_holds_the_background);
 	tcase_add_test(tcase, a_closed_gate_answers);
@@ -621,5 +620,5 @@ int main(void)
 	tcase_add_loop_test(tcase, patience_with_what_passes, 0, 2);
 	tcase_add_test(tcase, what_is_put_off_costs_nothing);
 	tcase_add_loop_test(tcase, senseless_replies, 1, 5);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

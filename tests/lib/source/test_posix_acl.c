@@ -135,14 +135,12 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("acl");
 	TCase *tcase = tcase_create("acl");
 
-	suite_add_tcase(suite, tcase);
 	tcase_add_test(tcase, orders);
 	tcase_add_test(tcase, refused);
 	tcase_add_test(tcase, modes);
 	tcase_add_test(tcase, closed);
 	tcase_add_test(tcase, maps);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

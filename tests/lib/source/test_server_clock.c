@@ -114,7 +114,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("server clock");
 	TCase *tcase = tcase_create("all");
 
 	tcase_add_test(tcase, fine_times);
@@ -122,6 +121,5 @@ int main(void)
 	tcase_add_test(tcase, another_clock);
 	tcase_add_test(tcase, years_ahead);
 	tcase_add_test(tcase, listings);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -26,10 +26,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("source_nfs4_acl");
 	TCase *tc = tcase_create("source_nfs4_acl");
 
-	suite_add_tcase(suite, tc);
 	tcase_add_test(tc, the_text_is_that_of_the_tools);
-	return run_suite(suite);
+	return run_tcase(tc);
 }

@@ -31,10 +31,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("source_windows");
 	TCase *tc = tcase_create("source_windows");
 
-	suite_add_tcase(suite, tc);
 	tcase_add_test(tc, streams);
-	return run_suite(suite);
+	return run_tcase(tc);
 }

@@ -177,7 +177,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("backend: suspects");
 	TCase *tcase = tcase_create("suspects");
 
 	tcase_add_checked_fixture(tcase, init, clear);
@@ -188,6 +187,5 @@ int main(void)
 	tcase_add_test(tcase, memory_is_bounded);
 	tcase_add_test(tcase, witnesses_are_others_that_were_answered);
 	tcase_add_test(tcase, one_witness_of_each_kind_and_connection);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -150,7 +150,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("trace");
 	TCase *tcase = tcase_create("trace");
 
 	tcase_add_test(tcase, what_is_kept);
@@ -159,6 +158,5 @@ int main(void)
 	tcase_add_test(tcase, threads_have_their_own);
 	tcase_add_test(tcase, names);
 	tcase_add_test(tcase, cost);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -121,13 +121,11 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("backend_workers");
 	TCase *tcase = tcase_create("all");
 
 	tcase_set_timeout(tcase, 30);
 	tcase_add_checked_fixture(tcase, setup, NULL);
 	tcase_add_test(tcase, priorities_are_kept);
 	tcase_add_test(tcase, freeing_cancels_what_waits);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

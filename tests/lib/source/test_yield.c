@@ -152,7 +152,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("yield");
 	TCase *tcase = tcase_create("yield");
 
 	tcase_add_checked_fixture(tcase, setup, NULL);
@@ -164,6 +163,5 @@ int main(void)
 	tcase_add_test(tcase, demand_is_measured);
 	tcase_add_test(tcase, ten_minutes_later);
 	tcase_add_test(tcase, what_says_nothing);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -55,10 +55,9 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("asking");
-	TCase *tcase = CORE_TCASE(suite, "asking", 60);
+	TCase *tcase = core_tcase("asking", 60);
 
 	tcase_add_test(tcase, answers);
 	tcase_add_test(tcase, is_taken_back);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

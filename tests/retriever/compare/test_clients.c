@@ -52,10 +52,9 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("clients");
-	TCase *tcase = CORE_TCASE(suite, "clients", 60);
+	TCase *tcase = core_tcase("clients", 60);
 
 	tcase_add_test(tcase, by_times);
 	tcase_add_test(tcase, shared);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

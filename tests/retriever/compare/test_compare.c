@@ -106,10 +106,9 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("compare");
-	TCase *tcase = CORE_TCASE(suite, "compare", 60);
+	TCase *tcase = core_tcase("compare", 60);
 
 	tcase_add_test(tcase, kinds);
 	tcase_add_test(tcase, no_differences);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -134,13 +134,12 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("content");
-	TCase *tcase = CORE_TCASE(suite, "content", 60);
+	TCase *tcase = core_tcase("content", 60);
 
 	tcase_add_test(tcase, the_same);
 	tcase_add_test(tcase, another_byte);
 	tcase_add_test(tcase, a_hole);
 	tcase_add_test(tcase, shorter);
 	tcase_add_test(tcase, one_side);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

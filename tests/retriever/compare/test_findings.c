@@ -63,9 +63,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("findings");
-	TCase *tcase = CORE_TCASE(suite, "findings", 60);
+	TCase *tcase = core_tcase("findings", 60);
 
 	tcase_add_test(tcase, pages);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -284,8 +284,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("likeness");
-	TCase *tcase = CORE_TCASE(suite, "likeness", 60);
+	TCase *tcase = core_tcase("likeness", 60);
 
 	tcase_add_test(tcase, tells);
 	tcase_add_test(tcase, leaves_nothing);
@@ -293,5 +292,5 @@ int main(void)
 	tcase_add_test(tcase, an_acl_that_had_no_room);
 	tcase_add_loop_test(tcase, an_acl_of_another_kind, 0, 2);
 	tcase_add_test(tcase, times_of_creation_that_are_made_up);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

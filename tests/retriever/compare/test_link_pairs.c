@@ -22,10 +22,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("linked");
 	TCase *tcase = tcase_create("linked");
 
 	tcase_add_test(tcase, one_to_one);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

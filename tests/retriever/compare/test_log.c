@@ -184,12 +184,11 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("log");
-	TCase *tcase = CORE_TCASE(suite, "log", 60);
+	TCase *tcase = core_tcase("log", 60);
 
 	tcase_add_test(tcase, a_queue);
 	tcase_add_test(tcase, cut_anywhere);
 	tcase_add_test(tcase, spilled);
 	tcase_add_test(tcase, stopped);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -242,8 +242,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("mend");
-	TCase *tcase = CORE_TCASE(suite, "mend", 200);
+	TCase *tcase = core_tcase("mend", 200);
 
 	tcase_add_test(tcase, i7_opened_while_it_mends);
 	tcase_add_test(tcase, goes_on_while_another_waits);
@@ -251,5 +250,5 @@ int main(void)
 	tcase_add_test(tcase, refuses);
 	tcase_add_test(tcase, killed);
 	tcase_add_test(tcase, killed_and_written);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -43,9 +43,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("mend_mark");
-	TCase *tcase = CORE_TCASE(suite, "mend_mark", 60);
+	TCase *tcase = core_tcase("mend_mark", 60);
 
 	tcase_add_test(tcase, a_mark);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

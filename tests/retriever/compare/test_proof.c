@@ -179,8 +179,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("proof");
-	TCase *tcase = CORE_TCASE(suite, "proof", 60);
+	TCase *tcase = core_tcase("proof", 60);
 
 	tcase_add_test(tcase, the_same);
 	tcase_add_test(tcase, differences);
@@ -188,5 +187,5 @@ int main(void)
 	tcase_add_test(tcase, goes_on);
 	tcase_add_test(tcase, closed_meanwhile);
 	tcase_add_test(tcase, refused);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

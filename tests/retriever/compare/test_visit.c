@@ -161,12 +161,11 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("visit");
-	TCase *tcase = CORE_TCASE(suite, "visit", 60);
+	TCase *tcase = core_tcase("visit", 60);
 
 	tcase_add_test(tcase, both);
 	tcase_add_test(tcase, i13_lost_found);
 	tcase_add_test(tcase, clients_names);
 	tcase_add_test(tcase, gone_there);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

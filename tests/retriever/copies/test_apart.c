@@ -105,12 +105,10 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("apart");
-	TCase *tcase = tcase_create("apart");
+	TCase *tcase = core_tcase("apart", 60);
 
 	tcase_add_test(tcase, a_copy_of_its_own);
 	tcase_add_test(tcase, names_among_themselves);
 	tcase_add_test(tcase, what_is_set_aside);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -251,8 +251,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("aside");
-	TCase *tcase = CORE_TCASE(suite, "aside", 60);
+	TCase *tcase = core_tcase("aside", 60);
 
 	tcase_add_test(tcase, what_is_of_one_name);
 	tcase_add_test(tcase, the_longest_names);
@@ -261,5 +260,5 @@ int main(void)
 	tcase_add_test(tcase, not_into_what_is_not_compared);
 	tcase_add_test(tcase, stubs_are_not_restored);
 	tcase_add_test(tcase, a_mount_in_it);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -236,8 +236,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("copied");
-	TCase *tcase = CORE_TCASE(suite, "copied", 60);
+	TCase *tcase = core_tcase("copied", 60);
 
 	tcase_add_test(tcase, a_mark_without_a_ctime);
 	tcase_add_test(tcase, a_mark_is_one_version);
@@ -246,5 +245,5 @@ int main(void)
 	tcase_add_test(tcase, times_that_cannot_be_kept);
 	tcase_add_test(tcase, without_marks);
 	tcase_add_test(tcase, stubs);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -226,8 +226,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("unlisted");
-	TCase *tcase = CORE_TCASE(suite, "unlisted", 60);
+	TCase *tcase = core_tcase("unlisted", 60);
 
 	tcase_add_test(tcase, i13_a_stub_goes);
 	tcase_add_test(tcase, i13_what_is_whole_goes_aside);
@@ -239,5 +238,5 @@ int main(void)
 	tcase_add_test(tcase, i12_what_has_failed_stays);
 	tcase_add_test(tcase, i7_what_was_moved_there_stays);
 	tcase_add_test(tcase, i13_another_object);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -116,13 +116,12 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("listed");
-	TCase *tcase = CORE_TCASE(suite, "listed", 60);
+	TCase *tcase = core_tcase("listed", 60);
 
 	tcase_add_test(tcase, keeps);
 	tcase_add_test(tcase, another_head);
 	tcase_add_test(tcase, torn);
 	tcase_add_test(tcase, no_file);
 	tcase_add_test(tcase, all_of_them);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

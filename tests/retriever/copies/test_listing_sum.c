@@ -154,8 +154,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("seen");
-	TCase *tcase = CORE_TCASE(suite, "seen", 60);
+	TCase *tcase = core_tcase("seen", 60);
 
 	tcase_add_test(tcase, what_was_not_seen);
 	tcase_add_test(tcase, a_listing_that_begins_anew);
@@ -165,5 +164,5 @@ int main(void)
 	tcase_add_test(tcase, whole);
 	tcase_add_test(tcase, never_whole);
 	tcase_add_test(tcase, counts);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -402,8 +402,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("seen_entries");
-	TCase *tcase = CORE_TCASE(suite, "seen_entries", 60);
+	TCase *tcase = core_tcase("seen_entries", 60);
 
 	tcase_add_test(tcase, passes_over);
 	tcase_add_test(tcase, one_page);
@@ -419,5 +418,5 @@ int main(void)
 	tcase_add_test(tcase, a_listing_that_repeats_itself);
 	tcase_add_test(tcase, few_or_very_many);
 	tcase_add_test(tcase, no_room);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

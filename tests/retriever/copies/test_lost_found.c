@@ -187,8 +187,7 @@ END_TEST
 int main(void)
 {
 	const int all = G_N_ELEMENTS(there);
-	Suite *suite = suite_create("lost_found");
-	TCase *tcase = tcase_create("lost_found");
+	TCase *tcase = core_tcase("lost_found", 60);
 
 	tcase_add_loop_test(tcase, attached, 0, all);
 	tcase_add_loop_test(tcase, adopted, 0, all);
@@ -197,6 +196,5 @@ int main(void)
 	tcase_add_loop_test(tcase, made_by_e2fsck, 0, 2);
 	tcase_add_test(tcase, others_stay);
 	tcase_add_test(tcase, cannot_go);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

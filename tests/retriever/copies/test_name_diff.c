@@ -89,13 +89,12 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("name_diff");
-	TCase *tcase = CORE_TCASE(suite, "name_diff", 60);
+	TCase *tcase = core_tcase("name_diff", 60);
 
 	tcase_add_test(tcase, i13_both_sides);
 	tcase_add_test(tcase, i13_the_same);
 	tcase_add_test(tcase, i13_sums);
 	tcase_add_test(tcase, our_own_directory);
 	tcase_add_test(tcase, what_is_left_out);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

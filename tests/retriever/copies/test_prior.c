@@ -279,8 +279,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("prior");
-	TCase *tcase = CORE_TCASE(suite, "prior", 60);
+	TCase *tcase = core_tcase("prior", 60);
 
 	tcase_add_test(tcase, settings);
 	tcase_add_test(tcase, directories);
@@ -292,5 +291,5 @@ int main(void)
 	tcase_add_test(tcase, a_tenth_of_the_names);
 	tcase_add_test(tcase, a_mount_in_it);
 	tcase_add_test(tcase, a_mount_that_is_left_over);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

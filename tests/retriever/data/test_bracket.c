@@ -748,8 +748,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("bracket");
-	TCase *tcase = CORE_TCASE(suite, "bracket", 60);
+	TCase *tcase = core_tcase("bracket", 60);
 
 	tcase_add_test(tcase, i7_a_fill_waits_for_the_bracket);
 	tcase_add_test(tcase, i4_a_punch_is_noted_again);
@@ -774,5 +773,5 @@ int main(void)
 	tcase_add_test(tcase, brackets_of_normal_objects);
 	tcase_add_test(tcase, i11_an_end_does_not_wait_for_the_old_server);
 	tcase_add_test(tcase, i11_no_end_of_many_waits_for_the_old_server);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

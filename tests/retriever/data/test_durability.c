@@ -398,8 +398,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("durability");
-	TCase *tcase = CORE_TCASE(suite, "durability", 60);
+	TCase *tcase = core_tcase("durability", 60);
 
 	tcase_add_test(tcase, i3_a_range_leaves_the_record_after_the_sync);
 	tcase_add_test(tcase, i3_a_record_is_dropped_after_the_sync);
@@ -413,5 +412,5 @@ int main(void)
 	tcase_add_test(tcase, a_slow_disk_holds_the_background_back);
 	tcase_add_loop_test(tcase, i7_a_kill_after_a_hole, 0, 2);
 	tcase_add_test(tcase, no_drop_under_a_bracket);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -409,8 +409,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("durability_failed");
-	TCase *tcase = CORE_TCASE(suite, "durability_failed", 60);
+	TCase *tcase = core_tcase("durability_failed", 60);
 
 	tcase_add_loop_test(tcase, i3_a_failed_sync_counts_for_all, 0, 2);
 	tcase_add_test(tcase, i3_a_disk_that_fails);
@@ -424,5 +423,5 @@ int main(void)
 	tcase_add_test(tcase, i7_a_write_while_a_commit_fails);
 	tcase_add_loop_test(tcase, i3_blocks_that_were_never_allocated, 0, 2);
 	tcase_add_test(tcase, i3_a_round_without_blocks);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

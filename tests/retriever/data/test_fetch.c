@@ -424,8 +424,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("transfer");
-	TCase *tcase = CORE_TCASE(suite, "transfer", 60);
+	TCase *tcase = core_tcase("transfer", 60);
 
 	tcase_add_test(tcase, brings_what_was_asked_for);
 	tcase_add_test(tcase, a_large_file_comes_to_its_end);
@@ -444,5 +443,5 @@ int main(void)
 	tcase_add_test(tcase, stale_reads_in_flight);
 	tcase_add_test(tcase, zeros_stay_holes);
 	tcase_add_test(tcase, i7_a_write_during_a_read);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

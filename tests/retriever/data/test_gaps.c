@@ -75,10 +75,9 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("gaps");
-	TCase *tcase = CORE_TCASE(suite, "gaps", 60);
+	TCase *tcase = core_tcase("gaps", 60);
 
 	tcase_add_test(tcase, more_ranges_than_a_record_holds);
 	tcase_add_test(tcase, scattered_reads_make_no_error);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -203,8 +203,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("listing");
-	TCase *tcase = CORE_TCASE(suite, "listing", 60);
+	TCase *tcase = core_tcase("listing", 60);
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, found_or_not);
@@ -212,5 +211,5 @@ int main(void)
 	tcase_add_test(tcase, i11_apart);
 	tcase_add_test(tcase, what_fails);
 	tcase_add_test(tcase, changed_meanwhile);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -208,8 +208,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("place");
-	TCase *tcase = CORE_TCASE(suite, "place", 60);
+	TCase *tcase = core_tcase("place", 60);
 
 	tcase_add_test(tcase, i5_a_placing_marks_the_ancestors);
 	tcase_add_test(tcase, i5_placings_against_finishes);
@@ -217,5 +216,5 @@ int main(void)
 	tcase_add_test(tcase, i5_nothing_is_placed_below_what_is_moved);
 	tcase_add_test(tcase, i5_killed_while_marking);
 	tcase_add_test(tcase, a_placing_elsewhere_is_refused);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

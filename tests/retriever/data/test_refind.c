@@ -366,8 +366,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("refind");
-	TCase *tcase = CORE_TCASE(suite, "refind", 60);
+	TCase *tcase = core_tcase("refind", 60);
 
 	tcase_add_test(tcase, found_in_its_place);
 	tcase_add_test(tcase, found_by_its_fileid);
@@ -380,5 +379,5 @@ int main(void)
 	tcase_add_test(tcase, i11_clients_first);
 	tcase_add_test(tcase, i11_clients_have_their_own_listing);
 	tcase_add_loop_test(tcase, a_listing_without_an_end, 0, 5);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

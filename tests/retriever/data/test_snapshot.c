@@ -223,8 +223,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("snapshot");
-	TCase *tcase = CORE_TCASE(suite, "snapshot", 60);
+	TCase *tcase = core_tcase("snapshot", 60);
 
 	tcase_add_test(tcase, i3_zeros_need_no_blocks);
 	tcase_add_loop_test(tcase, i3_everything_else_does, 0, 4);
@@ -234,5 +233,5 @@ int main(void)
 	tcase_add_test(tcase, i7_a_file_that_was_cut);
 	tcase_add_test(tcase, i7_without_memory);
 	tcase_add_loop_test(tcase, what_does_not_hold_is_not_looked_for, 0, 2);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

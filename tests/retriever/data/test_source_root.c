@@ -65,11 +65,10 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("source_root");
-	TCase *tcase = CORE_TCASE(suite, "source_root", 60);
+	TCase *tcase = core_tcase("source_root", 60);
 
 	tcase_add_test(tcase, is_asked_for_again);
 	tcase_add_test(tcase, i11_a_close_while_it_is_waited_for);
 	tcase_add_test(tcase, i11_in_vain);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -433,8 +433,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("version");
-	TCase *tcase = CORE_TCASE(suite, "version", 60);
+	TCase *tcase = core_tcase("version", 60);
 
 	tcase_add_test(tcase, i4_replaced);
 	tcase_add_test(tcase, i4_replaced_by_one_that_looks_the_same);
@@ -452,5 +451,5 @@ int main(void)
 	tcase_add_test(tcase, i12_whole_before_the_answer);
 	tcase_add_test(tcase, i7_whole_before_a_retry);
 	tcase_add_test(tcase, it_was_renamed);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -749,8 +749,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("carried");
-	TCase *tcase = CORE_TCASE(suite, "carried", 60);
+	TCase *tcase = core_tcase("carried", 60);
 
 	tcase_add_test(tcase, everything);
 	tcase_add_test(tcase, a_directory);
@@ -775,5 +774,5 @@ int main(void)
 	tcase_add_test(tcase, what_is_said_once);
 	tcase_add_test(tcase, modes_of_the_other_source);
 	tcase_add_loop_test(tcase, i8_the_atime_is_of_before_the_bytes, 0, 3);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -69,10 +69,9 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("attributes_foreseen");
-	TCase *tcase = CORE_TCASE(suite, "attributes_foreseen", 60);
+	TCase *tcase = core_tcase("attributes_foreseen", 60);
 
 	tcase_add_test(tcase, foreseen);
 	tcase_add_test(tcase, foreseen_times);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -142,15 +142,13 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("attributes_nfs4");
-	TCase *tc = tcase_create("attributes_nfs4");
+	TCase *tc = core_tcase("attributes_nfs4", 60);
 
-	suite_add_tcase(suite, tc);
 	tcase_add_test(tc, posix);
 	tcase_add_test(tc, a_mode_is_enough);
 	tcase_add_test(tc, the_acl_is_the_mode);
 	tcase_add_test(tc, keep);
 	tcase_add_test(tc, nt);
 	tcase_add_loop_test(tc, what_could_not_be_set, 0, 2);
-	return run_suite(suite);
+	return run_tcase(tc);
 }

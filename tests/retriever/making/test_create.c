@@ -100,10 +100,9 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("creation");
-	TCase *tcase = CORE_TCASE(suite, "creation", 60);
+	TCase *tcase = core_tcase("creation", 60);
 
 	tcase_add_test(tcase, every_type);
 	tcase_add_test(tcase, names_of_one_file);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -34,9 +34,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("brought");
-	TCase *tcase = CORE_TCASE(suite, "brought", 60);
+	TCase *tcase = core_tcase("brought", 60);
 
 	tcase_add_test(tcase, once);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

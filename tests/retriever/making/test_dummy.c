@@ -197,13 +197,12 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("dummy");
-	TCase *tcase = CORE_TCASE(suite, "dummy", 100);
+	TCase *tcase = core_tcase("dummy", 100);
 
 	tcase_add_test(tcase, i4_a_dummy_is_made_whole_before_it_is_seen);
 	tcase_add_test(tcase, a_dummy_of_nothing);
 	tcase_add_test(tcase, i4_no_dummy_is_left);
 	tcase_add_test(tcase, i7_default_acls);
 	tcase_add_test(tcase, i4_killed_at_every_step);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

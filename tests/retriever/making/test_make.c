@@ -291,8 +291,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("stub");
-	TCase *tcase = CORE_TCASE(suite, "stub", 100);
+	TCase *tcase = core_tcase("stub", 100);
 
 	tcase_add_test(tcase, i4_killed_at_every_step);
 	tcase_add_test(tcase, i9_a_copied_record_is_void);
@@ -300,5 +299,5 @@ int main(void)
 	tcase_add_test(tcase, i4_an_acl_is_there_before_the_name);
 	tcase_add_test(tcase, i12_a_loss_is_reported_before_the_name);
 	tcase_add_test(tcase, i7_nothing_is_inherited);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

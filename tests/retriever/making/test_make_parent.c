@@ -30,11 +30,9 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("make_parent");
 	TCase *tcase = tcase_create("make_parent");
 
 	tcase_add_test(tcase, paths_of_children);
 	tcase_add_test(tcase, room);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -95,11 +95,10 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("making");
-	TCase *tcase = CORE_TCASE(suite, "making", 60);
+	TCase *tcase = core_tcase("making", 60);
 
 	tcase_add_test(tcase, records);
 	tcase_add_test(tcase, names_of_their_own);
 	tcase_add_test(tcase, asking_and_counting);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

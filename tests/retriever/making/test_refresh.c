@@ -342,8 +342,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("refresh");
-	TCase *tcase = CORE_TCASE(suite, "refresh", 150);
+	TCase *tcase = core_tcase("refresh", 150);
 
 	tcase_add_test(tcase, the_same_counts_once);
 	tcase_add_test(tcase, nothing_changed);
@@ -357,5 +356,5 @@ int main(void)
 	tcase_add_test(tcase, the_switch);
 	tcase_add_test(tcase, the_switch_before_the_end);
 	tcase_add_test(tcase, killed_at_every_step);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

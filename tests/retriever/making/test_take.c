@@ -217,8 +217,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("taking");
-	TCase *tcase = CORE_TCASE(suite, "taking", 150);
+	TCase *tcase = core_tcase("taking", 150);
 
 	tcase_add_test(tcase, i8_attributes_of_another_tool);
 	tcase_add_test(tcase, attributes_leave_little_room);
@@ -226,5 +225,5 @@ int main(void)
 	tcase_add_test(tcase, other_types);
 	tcase_add_test(tcase, i1_other_versions);
 	tcase_add_test(tcase, i1_killed_at_every_step);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -310,8 +310,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("taking directory");
-	TCase *tcase = CORE_TCASE(suite, "taking directory", 150);
+	TCase *tcase = core_tcase("taking directory", 150);
 
 	tcase_add_test(tcase, one_that_is_the_same);
 	tcase_add_test(tcase, i5_it_has_a_record_at_first);
@@ -321,5 +320,5 @@ int main(void)
 	tcase_add_test(tcase, i8_one_that_a_client_has_seen);
 	tcase_add_test(tcase, one_that_cannot_be_moved);
 	tcase_add_test(tcase, i1_killed_at_every_step);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

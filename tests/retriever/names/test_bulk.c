@@ -311,8 +311,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("bulk");
-	TCase *tcase = CORE_TCASE(suite, "bulk", 120);
+	TCase *tcase = core_tcase("bulk", 120);
 
 	tcase_add_test(tcase, names_and_data);
 	tcase_add_test(tcase, data_that_came_with_names);
@@ -321,5 +320,5 @@ int main(void)
 	tcase_add_test(tcase, i12_one_name);
 	tcase_add_test(tcase, i11_demand_beside_a_stuck_bulk);
 	tcase_add_test(tcase, no_room_to_sort);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

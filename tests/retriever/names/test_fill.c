@@ -319,8 +319,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("directory");
-	TCase *tcase = CORE_TCASE(suite, "directory", 60);
+	TCase *tcase = core_tcase("directory", 60);
 
 	tcase_add_test(tcase, a_fill_brings_every_name);
 	tcase_add_test(tcase, i11_a_demand_starts_a_fill_of_its_own);
@@ -335,5 +334,5 @@ int main(void)
 	tcase_add_test(tcase, a_deep_tree);
 	tcase_add_test(tcase, i12_names_that_cannot_be);
 	tcase_add_test(tcase, i12_a_path_that_leads_elsewhere);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -256,9 +256,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("directory: killed");
-	TCase *tcase = CORE_TCASE(suite, "killed", 120);
+	TCase *tcase = core_tcase("killed", 120);
 
 	tcase_add_loop_test(tcase, what_is_whole_is_not_read_again, 0, 2);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

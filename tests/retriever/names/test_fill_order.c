@@ -268,8 +268,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("directory: order");
-	TCase *tcase = CORE_TCASE(suite, "order", 60);
+	TCase *tcase = core_tcase("order", 60);
 
 	tcase_add_test(tcase, one_page);
 	tcase_add_test(tcase, all_of_it_comes_back);
@@ -278,5 +277,5 @@ int main(void)
 	tcase_add_test(tcase, i12_a_listing_that_fails);
 	tcase_add_test(tcase, without_room);
 	tcase_add_loop_test(tcase, i11_a_listing_of_the_same_names, 0, 5);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -470,8 +470,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("directory: pages");
-	TCase *tcase = CORE_TCASE(suite, "page", 60);
+	TCase *tcase = core_tcase("page", 60);
 
 	tcase_add_test(tcase, acls_are_asked_for_together);
 	tcase_add_test(tcase, a_listing_waits_for_the_answers);
@@ -489,5 +488,5 @@ int main(void)
 	tcase_add_test(tcase, i13_a_directory_that_is_not_ours);
 	tcase_add_test(tcase, i13_a_directory_that_is_not_ours_given_up);
 	tcase_add_test(tcase, i13_a_directory_of_an_earlier_release);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

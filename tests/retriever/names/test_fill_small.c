@@ -493,8 +493,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("directory: small files' data");
-	TCase *tcase = CORE_TCASE(suite, "small", 120);
+	TCase *tcase = core_tcase("small", 120);
 
 	tcase_add_test(tcase, small_files_need_no_read);
 	tcase_add_test(tcase, i8_atime_from_before_the_bytes);
@@ -515,5 +514,5 @@ int main(void)
 	tcase_add_test(tcase, i4_killed_at_every_step);
 	tcase_add_test(tcase, many);
 	tcase_add_test(tcase, hard_links);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

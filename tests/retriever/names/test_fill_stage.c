@@ -119,10 +119,9 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("directory fill");
-	TCase *tcase = CORE_TCASE(suite, "directory fill", 60);
+	TCase *tcase = core_tcase("directory fill", 60);
 
 	tcase_add_test(tcase, a_fill_for_each_priority);
 	tcase_add_test(tcase, i12_two_runs_of_a_copy);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

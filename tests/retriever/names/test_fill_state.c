@@ -238,8 +238,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("directory state");
-	TCase *tcase = CORE_TCASE(suite, "directory state", 60);
+	TCase *tcase = core_tcase("directory state", 60);
 
 	tcase_add_test(tcase, i7_a_late_name_is_not_brought_back);
 	tcase_add_test(tcase, i7_a_late_page_does_not_bring_back_names);
@@ -249,5 +248,5 @@ int main(void)
 	tcase_add_test(tcase, i13_a_name_that_is_not_here);
 	tcase_add_test(tcase, i13_a_name_that_another_has);
 	tcase_add_test(tcase, i12_names_that_nobody_knows);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

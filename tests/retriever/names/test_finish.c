@@ -438,8 +438,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("finish");
-	TCase *tcase = CORE_TCASE(suite, "finish", 60);
+	TCase *tcase = core_tcase("finish", 60);
 
 	tcase_add_test(tcase, i5_a_directory_is_finished_after_what_is_below);
 	tcase_add_test(tcase, i12_what_failed_keeps_it_unfinished);
@@ -455,5 +454,5 @@ int main(void)
 	tcase_add_test(tcase, i5_a_fill_during_a_finish);
 	tcase_add_test(tcase, i5_a_directory_called_migrate);
 	tcase_add_test(tcase, what_is_no_file_is_not_opened);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -68,9 +68,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("later");
-	TCase *tcase = CORE_TCASE(suite, "later", 60);
+	TCase *tcase = core_tcase("later", 60);
 
 	tcase_add_test(tcase, what_was_put_off_comes_by_itself);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

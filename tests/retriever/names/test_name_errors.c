@@ -123,16 +123,14 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("name_errors");
 	TCase *tcase = tcase_create("name_errors");
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_set_timeout(tcase, 60);
-	suite_add_tcase(suite, tcase);
 	tcase_add_test(tcase, what_fails);
 	tcase_add_test(tcase, what_it_means_for_the_directory);
 	tcase_add_test(tcase, what_vanishes);
 	tcase_add_test(tcase, names_without_end);
 	tcase_add_test(tcase, a_listing_that_begins_anew);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

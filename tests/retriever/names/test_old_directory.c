@@ -199,8 +199,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("old_directory");
-	TCase *tcase = CORE_TCASE(suite, "old_directory", 60);
+	TCase *tcase = core_tcase("old_directory", 60);
 
 	tcase_add_test(tcase, by_what_it_is_in);
 	tcase_add_test(tcase, from_where_it_is_known);
@@ -212,5 +211,5 @@ int main(void)
 	tcase_add_test(tcase, what_is_not_below_the_source);
 	tcase_add_test(tcase, it_ends);
 	tcase_add_test(tcase, what_cannot_be_listed_now);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -405,8 +405,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("directory: one name");
-	TCase *tcase = CORE_TCASE(suite, "name", 60);
+	TCase *tcase = core_tcase("name", 60);
 
 	tcase_add_test(tcase, asked_for_by_many);
 	tcase_add_test(tcase, errors_of_the_old_server);
@@ -425,5 +424,5 @@ int main(void)
 	tcase_add_test(tcase, i13_a_trial_that_fails);
 	tcase_add_test(tcase, i13_a_directory_that_is_not_ours);
 	tcase_add_test(tcase, i13_snapshots);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -68,10 +68,9 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("prefill");
-	TCase *tcase = CORE_TCASE(suite, "prefill", 60);
+	TCase *tcase = core_tcase("prefill", 60);
 
 	tcase_add_test(tcase, a_directory_that_was_looked_at_is_filled);
 	tcase_add_test(tcase, closes_with_a_fill_under_way);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -76,10 +76,9 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("given up");
-	TCase *tcase = CORE_TCASE(suite, "given up", 60);
+	TCase *tcase = core_tcase("given up", 60);
 
 	tcase_add_test(tcase, i12_only_what_was_said);
 	tcase_add_test(tcase, i12_written_down);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -163,7 +163,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("sorted");
 	TCase *tcase = tcase_create("all");
 
 	tcase_set_timeout(tcase, 60);
@@ -174,6 +173,5 @@ int main(void)
 	tcase_add_test(tcase, no_room_on_disk);
 	tcase_add_test(tcase, most_of_the_space_is_left);
 	tcase_add_test(tcase, forgotten);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -172,8 +172,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("damage");
-	TCase *tests = CORE_TCASE(suite, "damage", 60);
+	TCase *tests = core_tcase("damage", 60);
 
 	tcase_add_loop_test(tests, i3_nothing_leaves_the_record, 0, 2);
 	tcase_add_test(tests, i4_nothing_is_written);
@@ -181,5 +180,5 @@ int main(void)
 	tcase_add_loop_test(tests, i4_no_change_begins, 0, 3);
 	tcase_add_test(tests, i6_no_name_is_made);
 	tcase_add_test(tests, i11_a_normal_file_notices_nothing);
-	return run_suite(suite);
+	return run_tcase(tests);
 }

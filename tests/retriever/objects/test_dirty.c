@@ -73,10 +73,9 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("dirty");
-	TCase *tcase = CORE_TCASE(suite, "dirty", 60);
+	TCase *tcase = core_tcase("dirty", 60);
 
 	tcase_add_test(tcase, holes_are_lost);
 	tcase_add_test(tcase, what_is_cut_off_is_lost);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

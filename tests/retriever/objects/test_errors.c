@@ -474,12 +474,10 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("errors");
 	TCase *tcase = tcase_create("errors");
 
 	tcase_add_checked_fixture(tcase, setup, core_fixture_teardown);
 	tcase_set_timeout(tcase, 300);
-	suite_add_tcase(suite, tcase);
 	tcase_add_test(tcase, i12_kept_across_restarts);
 	tcase_add_test(tcase, i12_a_list_that_is_lost);
 	tcase_add_test(tcase, names);
@@ -493,5 +491,5 @@ int main(void)
 	tcase_add_test(tcase, a_full_disk);
 	tcase_add_test(tcase, little_memory);
 	tcase_add_test(tcase, many_threads);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -135,15 +135,13 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("errors_file");
 	TCase *tcase = tcase_create("errors_file");
 
 	tcase_add_checked_fixture(tcase, setup, core_fixture_teardown);
-	suite_add_tcase(suite, tcase);
 	tcase_add_test(tcase, lines_are_appended);
 	tcase_add_test(tcase, a_torn_end_is_cut);
 	tcase_add_test(tcase, replaced_as_a_whole);
 	tcase_add_test(tcase, without_a_directory);
 	tcase_add_test(tcase, no_room);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -90,12 +90,10 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("errors_index");
 	TCase *tcase = tcase_create("errors_index");
 
-	suite_add_tcase(suite, tcase);
 	tcase_add_test(tcase, found_as_long_as_it_is_there);
 	tcase_add_test(tcase, a_directory_and_its_names);
 	tcase_add_test(tcase, what_is_free_is_used_again);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

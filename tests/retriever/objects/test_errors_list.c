@@ -134,15 +134,13 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("errors: list");
 	TCase *tcase = tcase_create("list");
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
-	suite_add_tcase(suite, tcase);
 	tcase_add_test(tcase, news);
 	tcase_add_test(tcase, since);
 	tcase_add_test(tcase, in_turn);
 	tcase_add_test(tcase, removed);
 	tcase_add_test(tcase, lines);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

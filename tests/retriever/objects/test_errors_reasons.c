@@ -49,12 +49,10 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("errors_reasons");
 	TCase *tcase = tcase_create("errors_reasons");
 
 	tcase_set_timeout(tcase, 60);
-	suite_add_tcase(suite, tcase);
 	tcase_add_test(tcase, each_is_kept_once);
 	tcase_add_test(tcase, so_many_and_no_more);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

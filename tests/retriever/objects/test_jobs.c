@@ -105,11 +105,10 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("jobs");
-	TCase *tcase = CORE_TCASE(suite, "jobs", 60);
+	TCase *tcase = core_tcase("jobs", 60);
 
 	tcase_add_test(tcase, jobs_that_start_jobs);
 	tcase_add_test(tcase, i11_demand_has_workers_of_its_own);
 	tcase_add_test(tcase, background_has_less_weight);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

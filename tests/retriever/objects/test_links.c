@@ -406,8 +406,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("links");
-	TCase *tcase = CORE_TCASE(suite, "links", 60);
+	TCase *tcase = core_tcase("links", 60);
 
 	tcase_add_test(tcase, hard_links);
 	tcase_add_test(tcase, hard_links_and_a_restart);
@@ -421,5 +420,5 @@ int main(void)
 	tcase_add_test(tcase, provisional_names_of_before);
 	tcase_add_test(tcase, i13_a_copy_of_before);
 	tcase_add_test(tcase, claims);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

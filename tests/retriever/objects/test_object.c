@@ -227,8 +227,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("object");
-	TCase *tcase = CORE_TCASE(suite, "object", 60);
+	TCase *tcase = core_tcase("object", 60);
 
 	tcase_add_test(tcase, one_object_per_inode);
 	tcase_add_test(tcase, made_just_now);
@@ -238,5 +237,5 @@ int main(void)
 	tcase_add_test(tcase, removed_while_open);
 	tcase_add_test(tcase, what_is_no_file);
 	tcase_add_test(tcase, what_an_object_has);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -316,8 +316,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("old_handles");
-	TCase *tcase = CORE_TCASE(suite, "old_handles", 60);
+	TCase *tcase = core_tcase("old_handles", 60);
 
 	tcase_add_test(tcase, objects_of_every_kind);
 	tcase_add_test(tcase, those_of_a_prior_copy);
@@ -331,5 +330,5 @@ int main(void)
 	tcase_add_test(tcase, a_walk_makes_a_lost_one_anew);
 	tcase_add_test(tcase, nothing_is_kept_where_it_is_not_wanted);
 	tcase_add_test(tcase, what_cannot_be_kept_is_told);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -193,8 +193,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("private");
-	TCase *tcase = CORE_TCASE(suite, "private", 60);
+	TCase *tcase = core_tcase("private", 60);
 
 	tcase_add_test(tcase, one_retriever_per_volume);
 	tcase_add_test(tcase, starts_while_a_door_holds_the_root);
@@ -204,5 +203,5 @@ int main(void)
 	tcase_add_test(tcase, i7_ours_inherits_nothing);
 	tcase_add_test(tcase, i4_what_a_crash_left_goes);
 	tcase_add_test(tcase, another_root_is_noticed);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

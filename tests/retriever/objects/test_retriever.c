@@ -65,11 +65,10 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("retriever");
-	TCase *tcase = CORE_TCASE(suite, "retriever", 60);
+	TCase *tcase = core_tcase("retriever", 60);
 
 	tcase_add_test(tcase, paths_of_descriptors);
 	tcase_add_test(tcase, opened_by_its_handle);
 	tcase_add_test(tcase, directories_are_listed);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -87,10 +87,9 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("source path");
-	TCase *tcase = CORE_TCASE(suite, "source path", 60);
+	TCase *tcase = core_tcase("source path", 60);
 
 	tcase_add_test(tcase, by_the_directories_above);
 	tcase_add_test(tcase, after_a_rename);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -130,13 +130,12 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("sparse");
-	TCase *tcase = CORE_TCASE(suite, "sparse", 60);
+	TCase *tcase = core_tcase("sparse", 60);
 
 	tcase_add_test(tcase, what_was_written_is_read);
 	tcase_add_test(tcase, zeros_take_no_space);
 	tcase_add_test(tcase, zeros_are_written_where_nobody_remembers_them);
 	tcase_add_test(tcase, holes_are_found_as_far_as_the_file_goes);
 	tcase_add_test(tcase, errors_are_told);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

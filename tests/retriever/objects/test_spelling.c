@@ -76,7 +76,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("spelling");
 	TCase *tcase = tcase_create("spelling");
 
 	tcase_add_test(tcase, i13_case);
@@ -84,6 +83,5 @@ int main(void)
 	tcase_add_test(tcase, i13_forms);
 	tcase_add_test(tcase, long_names);
 	tcase_add_test(tcase, what_was_tried);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

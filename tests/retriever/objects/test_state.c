@@ -103,12 +103,11 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("state");
-	TCase *tcase = CORE_TCASE(suite, "state", 60);
+	TCase *tcase = core_tcase("state", 60);
 
 	tcase_add_test(tcase, an_empty_volume);
 	tcase_add_test(tcase, never_attached);
 	tcase_add_test(tcase, attached_but_for_the_mark);
 	tcase_add_test(tcase, a_mark_that_stays);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

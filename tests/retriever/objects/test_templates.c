@@ -166,16 +166,14 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("templates");
 	TCase *tcase = tcase_create("templates");
 
 	tcase_add_checked_fixture(tcase, setup, core_fixture_teardown);
 	tcase_set_timeout(tcase, 60);
-	suite_add_tcase(suite, tcase);
 	tcase_add_test(tcase, round_trip);
 	tcase_add_test(tcase, what_is_there_already);
 	tcase_add_test(tcase, a_difference_to_nothing);
 	tcase_add_test(tcase, damaged_files);
 	tcase_add_test(tcase, many_threads);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -225,8 +225,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("turns");
-	TCase *tcase = CORE_TCASE(suite, "turns", 60);
+	TCase *tcase = core_tcase("turns", 60);
 
 	tcase_add_test(tcase, a_bracket_is_let_in_between_fills);
 	tcase_add_test(tcase, a_fill_is_let_in_between_brackets);
@@ -234,5 +233,5 @@ int main(void)
 	tcase_add_test(tcase, one_that_withdraws_lets_others_in);
 	tcase_add_test(tcase, one_that_is_refused);
 	tcase_add_test(tcase, when_idle);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -214,8 +214,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("waiters");
-	TCase *tcase = CORE_TCASE(suite, "waiters", 60);
+	TCase *tcase = core_tcase("waiters", 60);
 
 	tcase_add_test(tcase, answered_when_the_range_is_here);
 	tcase_add_test(tcase, a_failure_is_told_to_all);
@@ -224,5 +223,5 @@ int main(void)
 	tcase_add_test(tcase, a_range_that_failed);
 	tcase_add_test(tcase, the_background_goes_on);
 	tcase_add_test(tcase, the_background_goes_on_so_often);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -78,11 +78,10 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("saved counters");
-	TCase *tcase = CORE_TCASE(suite, "saved counters", 60);
+	TCase *tcase = core_tcase("saved counters", 60);
 
 	tcase_add_test(tcase, a_clean_end);
 	tcase_add_test(tcase, no_clean_end);
 	tcase_add_test(tcase, counters_after_a_kill);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -96,7 +96,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("estimate");
 	TCase *tcase = tcase_create("all");
 
 	tcase_add_checked_fixture(tcase, begin, end);
@@ -105,6 +104,5 @@ int main(void)
 	tcase_add_test(tcase, how_sure);
 	tcase_add_test(tcase, too_much_change);
 	tcase_add_test(tcase, what_was);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -133,12 +133,11 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("history");
-	TCase *tcase = CORE_TCASE(suite, "history", 60);
+	TCase *tcase = core_tcase("history", 60);
 
 	tcase_add_test(tcase, bounded);
 	tcase_add_test(tcase, spared);
 	tcase_add_test(tcase, damaged);
 	tcase_add_test(tcase, of_a_volume);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -152,13 +152,12 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("orders");
-	TCase *tcase = CORE_TCASE(suite, "orders", 60);
+	TCase *tcase = core_tcase("orders", 60);
 
 	tcase_add_test(tcase, they_are_kept);
 	tcase_add_test(tcase, before_a_volume_is_attached);
 	tcase_add_test(tcase, a_new_start);
 	tcase_add_test(tcase, damaged);
 	tcase_add_test(tcase, by_the_calendar);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

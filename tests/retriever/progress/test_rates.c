@@ -66,12 +66,11 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("rates");
-	TCase *tcase = CORE_TCASE(suite, "rates", 30);
+	TCase *tcase = core_tcase("rates", 30);
 
 	tcase_add_test(tcase, follow_the_counters);
 	tcase_add_test(tcase, nothing_moves);
 	tcase_add_test(tcase, less_than_before);
 	tcase_add_test(tcase, what_is_left);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

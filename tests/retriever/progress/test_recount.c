@@ -164,13 +164,12 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("recount");
-	TCase *tcase = CORE_TCASE(suite, "recount", 60);
+	TCase *tcase = core_tcase("recount", 60);
 
 	tcase_add_test(tcase, what_the_walk_has_not_seen);
 	tcase_add_test(tcase, what_the_walk_has_seen_before);
 	tcase_add_test(tcase, what_the_walk_sees_afterwards);
 	tcase_add_test(tcase, what_is_not_done);
 	tcase_add_test(tcase, two_walks);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -60,10 +60,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("away");
 	TCase *tcase = tcase_create("away");
 
-	suite_add_tcase(suite, tcase);
 	tcase_add_test(tcase, once_away_and_once_back);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

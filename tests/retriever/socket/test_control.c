@@ -113,8 +113,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("control");
-	TCase *tcase = CORE_TCASE(suite, "control", 30);
+	TCase *tcase = core_tcase("control", 30);
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, settings);
@@ -122,5 +121,5 @@ int main(void)
 	tcase_add_test(tcase, throttled_and_paused);
 	tcase_add_test(tcase, what_is_no_command);
 	tcase_add_test(tcase, long_paths_that_are_set_aside);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

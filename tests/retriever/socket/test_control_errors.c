@@ -89,12 +89,11 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("control_errors");
-	TCase *tcase = CORE_TCASE(suite, "control_errors", 30);
+	TCase *tcase = core_tcase("control_errors", 30);
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, errors_come_in_pages);
 	tcase_add_test(tcase, errors_of_what_is_gone);
 	tcase_add_test(tcase, errors_of_names_that_are_here);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -120,13 +120,12 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("control_old");
-	TCase *tcase = CORE_TCASE(suite, "control_old", 60);
+	TCase *tcase = core_tcase("control_old", 60);
 
 	tcase_add_test(tcase, names_with_numbers);
 	tcase_add_test(tcase, at_most_so_many);
 	tcase_add_test(tcase, nonsense);
 	tcase_add_test(tcase, directories);
 	tcase_add_test(tcase, not_all_at_once);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

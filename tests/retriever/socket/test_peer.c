@@ -304,8 +304,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("peer");
-	TCase *tcase = CORE_TCASE(suite, "peer", 60);
+	TCase *tcase = core_tcase("peer", 60);
 
 	tcase_add_test(tcase, garbage_ends_the_connection);
 	tcase_add_test(tcase, another_version);
@@ -316,5 +315,5 @@ int main(void)
 	tcase_add_test(tcase, a_peer_that_does_not_read);
 	tcase_add_test(tcase, a_reply_that_finds_no_memory);
 	tcase_add_test(tcase, cancel);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

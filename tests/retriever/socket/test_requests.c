@@ -358,8 +358,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("requests");
-	TCase *tcase = CORE_TCASE(suite, "requests", 60);
+	TCase *tcase = core_tcase("requests", 60);
 
 	tcase_add_test(tcase, i11_cancelled_waits_hold_nothing);
 	tcase_add_test(tcase, i12_what_is_put_off_is_listed);
@@ -369,5 +368,5 @@ int main(void)
 	tcase_add_test(tcase, open_requests_are_described);
 	tcase_add_test(tcase, a_request_is_followed);
 	tcase_add_test(tcase, too_early_for_a_new_start);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -118,12 +118,11 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("server");
-	TCase *tcase = CORE_TCASE(suite, "server", 60);
+	TCase *tcase = core_tcase("server", 60);
 
 	tcase_add_test(tcase, a_dead_socket_is_replaced);
 	tcase_add_test(tcase, a_path_that_is_too_long);
 	tcase_add_test(tcase, peers_are_counted);
 	tcase_add_test(tcase, i11_a_peer_too_many);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

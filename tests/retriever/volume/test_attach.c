@@ -410,8 +410,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("volume");
-	TCase *tcase = CORE_TCASE(suite, "volume", 60);
+	TCase *tcase = core_tcase("volume", 60);
 
 	tcase_add_test(tcase, attach_needs_an_empty_directory);
 	tcase_add_test(tcase, killed_while_attaching);
@@ -427,5 +426,5 @@ int main(void)
 	tcase_add_test(tcase, i1_adopting_while_somebody_writes);
 	tcase_add_test(tcase, adopting_beside_a_private_directory_of_others);
 	tcase_add_test(tcase, accepting_with_attach);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

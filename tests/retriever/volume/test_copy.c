@@ -631,8 +631,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("copy");
-	TCase *tcase = CORE_TCASE(suite, "copy", 150);
+	TCase *tcase = core_tcase("copy", 150);
 
 	tcase_add_test(tcase, a_run_says_what_it_did);
 	tcase_add_test(tcase, nothing_changed);
@@ -655,5 +654,5 @@ int main(void)
 	tcase_add_test(tcase, refusals);
 	tcase_add_test(tcase, refusals_of_a_copy);
 	tcase_add_test(tcase, the_switch);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

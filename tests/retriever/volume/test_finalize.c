@@ -107,11 +107,10 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("finalize");
-	TCase *tcase = CORE_TCASE(suite, "finalize", 60);
+	TCase *tcase = core_tcase("finalize", 60);
 
 	tcase_add_test(tcase, from_attach_to_the_end);
 	tcase_add_test(tcase, what_could_not_be_written);
 	tcase_add_test(tcase, i12_the_report_is_kept);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

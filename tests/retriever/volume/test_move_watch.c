@@ -159,11 +159,10 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("moved");
-	TCase *tcase = CORE_TCASE(suite, "moved", 60);
+	TCase *tcase = core_tcase("moved", 60);
 
 	tcase_add_test(tcase, i4_what_is_moved);
 	tcase_add_test(tcase, i4_what_is_not_known);
 	tcase_add_test(tcase, where_it_cannot_be_watched);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -245,7 +245,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("probe");
 	TCase *tcase = tcase_create("probe");
 
 	tcase_set_timeout(tcase, 60);
@@ -257,6 +256,5 @@ int main(void)
 	tcase_add_loop_test(tcase, names_that_are_one, 0, 4);
 	tcase_add_test(tcase, no_epoch);
 	tcase_add_loop_test(tcase, damaged, 0, 2);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

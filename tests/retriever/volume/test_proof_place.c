@@ -71,10 +71,9 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("proof_place");
-	TCase *tcase = CORE_TCASE(suite, "proof_place", 60);
+	TCase *tcase = core_tcase("proof_place", 60);
 
 	tcase_add_test(tcase, outlives_the_volume);
 	tcase_add_test(tcase, no_room);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

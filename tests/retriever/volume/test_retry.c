@@ -266,8 +266,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("retry");
-	TCase *tcase = CORE_TCASE(suite, "retry", 60);
+	TCase *tcase = core_tcase("retry", 60);
 
 	tcase_add_test(tcase, i12_failures_are_forgotten);
 	tcase_add_test(tcase, i12_a_retry_that_is_cut_short);
@@ -277,5 +276,5 @@ int main(void)
 	tcase_add_test(tcase, i7_changed_on_both_sides);
 	tcase_add_test(tcase, i4_killed_while_taking_a_new_version);
 	tcase_add_test(tcase, i3_a_new_version_during_a_sync);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -440,8 +440,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("skip");
-	TCase *tcase = CORE_TCASE(suite, "skip", 60);
+	TCase *tcase = core_tcase("skip", 60);
 
 	tcase_add_test(tcase, i12_names_one_by_one);
 	tcase_add_test(tcase, in_the_kept_report);
@@ -461,5 +460,5 @@ int main(void)
 	tcase_add_test(tcase, dummies_go);
 	tcase_add_test(tcase, what_is_no_request);
 	tcase_add_test(tcase, i12_killed_at_every_step);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -343,8 +343,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("leaving");
-	TCase *tcase = CORE_TCASE(suite, "leave", 60);
+	TCase *tcase = core_tcase("leave", 60);
 
 	tcase_add_test(tcase, i4_it_goes);
 	tcase_add_test(tcase, all_its_names);
@@ -355,5 +354,5 @@ int main(void)
 	tcase_add_test(tcase, i12_no_report);
 	tcase_add_test(tcase, i1_a_copy_of_it);
 	tcase_add_test(tcase, i4_killed_at_every_step);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -165,8 +165,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("skip_refused");
-	TCase *tcase = CORE_TCASE(suite, "skip_refused", 60);
+	TCase *tcase = core_tcase("skip_refused", 60);
 
 	tcase_add_test(tcase, i12_a_directory_that_is_not_listed);
 	tcase_add_test(tcase, i12_a_directory_that_may_be_listed_later);
@@ -174,5 +173,5 @@ int main(void)
 	tcase_add_test(tcase, i12_names_that_are_refused);
 	tcase_add_test(tcase, i12_by_reason_and_by_directory);
 	tcase_add_test(tcase, i12_the_others_are);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -367,8 +367,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("verify");
-	TCase *tcase = CORE_TCASE(suite, "verify", 60);
+	TCase *tcase = core_tcase("verify", 60);
 
 	tcase_add_test(tcase, i12_below_normal_directories);
 	tcase_add_test(tcase, the_counters_are_set);
@@ -377,5 +376,5 @@ int main(void)
 	tcase_add_loop_test(tcase, i4_moved_behind_the_walk, 0, BEHINDS);
 	tcase_add_test(tcase, i12_what_cannot_be_looked_at);
 	tcase_add_test(tcase, gives_up_when_closing);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -128,12 +128,10 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("entry");
 	TCase *tcase = tcase_create("entry");
 
 	tcase_add_test(tcase, lines);
 	tcase_add_test(tcase, refused);
 	tcase_add_test(tcase, names);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -58,12 +58,10 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("finding");
 	TCase *tcase = tcase_create("finding");
 
 	tcase_add_test(tcase, lines);
 	tcase_add_test(tcase, refused);
 	tcase_add_test(tcase, kinds);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

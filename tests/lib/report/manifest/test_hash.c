@@ -28,10 +28,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("hash");
 	TCase *tcase = tcase_create("hash");
 
 	tcase_add_test(tcase, hashes);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -144,7 +144,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("manifest");
 	TCase *tcase = tcase_create("manifest");
 
 	tcase_set_timeout(tcase, 60);
@@ -152,6 +151,5 @@ int main(void)
 	tcase_add_test(tcase, damaged);
 	tcase_add_test(tcase, hostile);
 	tcase_add_test(tcase, bomb);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -76,13 +76,11 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("manifest writer");
 	TCase *tcase = tcase_create("manifest writer");
 
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, last_one_counts);
 	tcase_add_test(tcase, refused);
 	tcase_add_test(tcase, full_disk);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -81,13 +81,11 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("sorter");
 	TCase *tcase = tcase_create("sorter");
 
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, order);
 	tcase_add_test(tcase, nothing);
 	tcase_add_test(tcase, no_room);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

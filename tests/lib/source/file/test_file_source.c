@@ -320,7 +320,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("backend_file");
 	TCase *tcase = tcase_create("all");
 
 	tcase_set_timeout(tcase, 30);
@@ -335,6 +334,5 @@ int main(void)
 	tcase_add_test(tcase, automounters_fail);
 	tcase_add_test(tcase, handles_survive_renames);
 	tcase_add_test(tcase, mistakes_get_one_line);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -155,7 +155,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("backend_file_xattr");
 	TCase *tcase = tcase_create("all");
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
@@ -165,6 +164,5 @@ int main(void)
 	tcase_add_test(tcase, flags_stay_behind);
 	tcase_add_test(tcase, labels_of_the_host_are_not_told_of);
 	tcase_add_test(tcase, failures_are_returned);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

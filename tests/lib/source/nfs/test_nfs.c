@@ -295,7 +295,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("backend_nfs");
 	TCase *tcase = tcase_create("all");
 
 	tcase_set_timeout(tcase, 30);
@@ -307,6 +306,5 @@ int main(void)
 	tcase_add_test(tcase, demand_has_its_own_connection);
 	tcase_add_test(tcase, fsids_that_change);
 	tcase_add_test(tcase, an_fsid_of_a_busy_server);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -147,15 +147,13 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("nfs4_acl");
 	TCase *tc = tcase_create("nfs4_acl");
 
-	suite_add_tcase(suite, tc);
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_test(tc, everything);
 	tcase_add_test(tc, strange_names);
 	tcase_add_test(tc, none_says_nothing);
 	tcase_add_test(tc, too_long_is_lost);
 	tcase_add_test(tc, part_of_one_is_none);
-	return run_suite(suite);
+	return run_tcase(tc);
 }

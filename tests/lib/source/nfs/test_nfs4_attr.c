@@ -249,7 +249,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("nfs4_attr");
 	TCase *tcase = tcase_create("all");
 
 	tcase_add_checked_fixture(tcase, setup, NULL);
@@ -260,6 +259,5 @@ int main(void)
 	tcase_add_test(tcase, what_makes_no_sense_is_refused);
 	tcase_add_test(tcase, long_masks_are_skipped);
 	tcase_add_test(tcase, getattr_has_its_status);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -155,7 +155,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("nfs4_mount");
 	TCase *tcase = tcase_create("all");
 
 	g_log_set_default_handler(plain_log, NULL);
@@ -166,6 +165,5 @@ int main(void)
 	tcase_add_test(tcase, flavours_are_told);
 	tcase_add_test(tcase, delays_are_waited_for);
 	tcase_add_test(tcase, idle_sessions_are_kept);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -269,7 +269,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("nfs4_owner");
 	TCase *tcase = tcase_create("all");
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
@@ -283,6 +282,5 @@ int main(void)
 	tcase_add_test(tcase, nobody_is_asked_for_again);
 	tcase_add_test(tcase, nobody_waits_for_the_name_service_at_the_end);
 	tcase_add_test(tcase, the_host_is_asked);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

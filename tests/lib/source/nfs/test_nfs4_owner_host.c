@@ -73,13 +73,11 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("nfs4_owner_host");
 	TCase *tcase = tcase_create("all");
 
 	tcase_add_test(tcase, each_service_has_to_answer);
 	tcase_add_test(tcase, actions_are_kept);
 	tcase_add_test(tcase, modules_of_this_host);
 	tcase_add_test(tcase, who_has_it_and_who_does_not);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -307,7 +307,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("nfs4_proc");
 	TCase *tcase = tcase_create("all");
 
 	g_log_set_default_handler(plain_log, NULL);
@@ -325,6 +324,5 @@ int main(void)
 	tcase_add_test(tcase, acls_come_where_the_server_has_them);
 	tcase_add_test(tcase, lost_sessions_lose_nothing);
 	tcase_add_test(tcase, replies_may_end_anywhere);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

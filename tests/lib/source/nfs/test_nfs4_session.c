@@ -278,7 +278,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("nfs4_session");
 	TCase *tcase = tcase_create("all");
 
 	tcase_add_checked_fixture(tcase, setup, NULL);
@@ -289,6 +288,5 @@ int main(void)
 	tcase_add_test(tcase, sessions_end_in_many_ways);
 	tcase_add_test(tcase, flags_ask_for_little);
 	tcase_add_test(tcase, version_4_0_has_no_session);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -133,12 +133,10 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("nfs4_statuses");
 	TCase *tcase = tcase_create("nfs4_statuses");
 
 	tcase_add_checked_fixture(tcase, setup, served_end);
 	tcase_set_timeout(tcase, 60);
 	tcase_add_loop_test(tcase, each_is_answered_once, 0, G_N_ELEMENTS(sent));
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

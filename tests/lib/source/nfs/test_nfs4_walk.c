@@ -108,7 +108,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("nfs4_walk");
 	TCase *tcase = tcase_create("all");
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
@@ -117,6 +116,5 @@ int main(void)
 	tcase_add_test(tcase, a_refused_name_is_said);
 	tcase_add_test(tcase, where_nothing_is_told_nothing_is_said);
 	tcase_add_test(tcase, a_refused_object_is_asked_for_without_a_name);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

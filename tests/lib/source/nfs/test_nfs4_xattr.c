@@ -433,7 +433,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("backend_nfs4_xattr");
 	TCase *tcase = tcase_create("all");
 
 	tcase_set_timeout(tcase, 30);
@@ -452,6 +451,5 @@ int main(void)
 	tcase_add_test(tcase, values_have_a_limit_together);
 	tcase_add_test(tcase, damage_stays_harmless);
 	tcase_add_test(tcase, sessions_are_checked);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

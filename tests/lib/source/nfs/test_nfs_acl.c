@@ -520,7 +520,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("backend_nfs_acl");
 	TCase *tcase = tcase_create("all");
 
 	tcase_add_checked_fixture(tcase, NULL, end);
@@ -540,6 +539,5 @@ int main(void)
 	tcase_add_test(tcase, a_port_that_is_named_must_have_them);
 	tcase_add_test(tcase, acls_may_have_a_port_of_their_own);
 	tcase_add_test(tcase, closing_cancels_on_the_way);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

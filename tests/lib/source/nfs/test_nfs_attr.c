@@ -192,7 +192,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("backend: nfs attributes");
 	TCase *tcase = tcase_create("attributes");
 
 	tcase_add_test(tcase, statuses_are_mapped);
@@ -201,6 +200,5 @@ int main(void)
 	tcase_add_test(tcase, handles_are_checked);
 	tcase_add_test(tcase, handles_with_their_directory);
 	tcase_add_test(tcase, the_roots_fsid);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -35,10 +35,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("nfs_complaint");
 	TCase *tcase = tcase_create("all");
 
 	tcase_add_test(tcase, it_is_said_once);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

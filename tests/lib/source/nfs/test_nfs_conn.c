@@ -439,7 +439,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("backend_nfs_conn");
 	TCase *tcase = tcase_create("fake server");
 
 	tcase_set_timeout(tcase, 30);
@@ -456,6 +455,5 @@ int main(void)
 	tcase_add_test(tcase, an_outage_is_nobodys_fault);
 	tcase_add_test(tcase, demand_passes_all_and_readahead_background);
 	tcase_add_test(tcase, background_has_less_weight);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -313,7 +313,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("nfs_context");
 	TCase *tcase = tcase_create("all");
 
 	tcase_add_checked_fixture(tcase, NULL, end);
@@ -327,6 +326,5 @@ int main(void)
 			    NFS_SEC_KRB5P + 1);
 	tcase_add_loop_test(tcase, what_is_forged_is_asked_again, NFS_SEC_KRB5, NFS_SEC_KRB5P + 1);
 	tcase_add_test(tcase, keys_may_come_late);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -167,13 +167,11 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("nfs_credential");
 	TCase *tcase = tcase_create("all");
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, keys_that_are_of_no_use);
 	tcase_add_test(tcase, tickets_that_are_of_no_use);
 	tcase_add_test(tcase, each_gets_what_to_do);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -148,7 +148,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("backend_nfs_dialog");
 	TCase *tcase = tcase_create("all");
 
 	tcase_add_checked_fixture(tcase, NULL, teardown);
@@ -157,6 +156,5 @@ int main(void)
 	tcase_add_test(tcase, version_4_makes_a_session_first);
 	tcase_add_test(tcase, version_4_alone_asks_for_the_root);
 	tcase_add_test(tcase, a_refusal_is_an_answer_and_a_failure_is_none);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

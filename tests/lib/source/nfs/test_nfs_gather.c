@@ -260,7 +260,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("backend_nfs_gather");
 	TCase *tcase = tcase_create("all");
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
@@ -275,6 +274,5 @@ int main(void)
 	tcase_add_test(tcase, an_owner_that_one_part_knows);
 	tcase_add_loop_test(tcase, bytes_that_cannot_be_read, 0, 6);
 	tcase_add_test(tcase, bytes_are_asked_for_where_they_are_wanted);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

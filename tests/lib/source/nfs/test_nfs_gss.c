@@ -235,7 +235,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("nfs_gss");
 	TCase *tcase = tcase_create("all");
 
 	tcase_add_loop_test(tcase, calls_are_signed_and_sealed, FIRST, END);
@@ -244,6 +243,5 @@ int main(void)
 	tcase_add_test(tcase, failures_need_no_body);
 	tcase_add_test(tcase, no_call_leaves_the_window);
 	tcase_add_test(tcase, contexts_wear_out);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -140,7 +140,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("nfs_link");
 	TCase *tcase = tcase_create("all");
 
 	tcase_add_checked_fixture(tcase, NULL, end);
@@ -148,6 +147,5 @@ int main(void)
 	tcase_add_test(tcase, what_tls_holds_is_told);
 	tcase_add_loop_test(tcase, ends_are_told_apart, 0, 2);
 	tcase_add_test(tcase, waits_end);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

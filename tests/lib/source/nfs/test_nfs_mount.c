@@ -220,7 +220,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("backend_nfs_mount");
 	TCase *tcase = tcase_create("all");
 
 	tcase_set_timeout(tcase, 60);
@@ -230,6 +229,5 @@ int main(void)
 	tcase_add_test(tcase, directories_below_an_export_are_walked_to);
 	tcase_add_test(tcase, a_server_may_be_starting);
 	tcase_add_test(tcase, names_that_do_not_resolve_fail_at_once);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -90,13 +90,11 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("nfs_mounting");
 	TCase *tcase = tcase_create("all");
 
 	tcase_add_checked_fixture(tcase, setup, NULL);
 	tcase_add_test(tcase, calls_come_back);
 	tcase_add_test(tcase, addresses_take_turns_until_the_deadline);
 	tcase_add_test(tcase, each_gets_its_line);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -178,7 +178,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("backend_nfs_net");
 	TCase *tcase = tcase_create("all");
 
 	tcase_set_timeout(tcase, 30);
@@ -189,6 +188,5 @@ int main(void)
 	tcase_add_test(tcase, nobody_there_is_away);
 	tcase_add_test(tcase, this_machine_is_no_old_server);
 	tcase_add_test(tcase, sockets_are_reserved_and_undelayed);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

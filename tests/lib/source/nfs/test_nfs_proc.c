@@ -441,7 +441,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("backend_nfs_proc");
 	TCase *tcase = tcase_create("all");
 
 	tcase_set_timeout(tcase, 60);
@@ -458,6 +457,5 @@ int main(void)
 	tcase_add_test(tcase, damage_stays_harmless);
 	tcase_add_test(tcase, paths_are_walked);
 	tcase_add_test(tcase, what_cannot_be_asked_fails_at_once);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -125,7 +125,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("nfs_reach");
 	TCase *tcase = tcase_create("all");
 
 	g_log_set_default_handler(plain_log, NULL);
@@ -135,6 +134,5 @@ int main(void)
 	tcase_add_test(tcase, without_tls_there_is_none);
 	tcase_add_loop_test(tcase, why_tls_ended_is_said, 0, 2);
 	tcase_add_test(tcase, ports_stay);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

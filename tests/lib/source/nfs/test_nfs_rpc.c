@@ -276,7 +276,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("backend_nfs_rpc");
 	TCase *tcase = tcase_create("all");
 
 	tcase_set_timeout(tcase, 60);
@@ -288,6 +287,5 @@ int main(void)
 	tcase_add_test(tcase, reply_headers_become_a_status);
 	tcase_add_test(tcase, calls_carry_the_credential);
 	tcase_add_test(tcase, xdr_stays_inside);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

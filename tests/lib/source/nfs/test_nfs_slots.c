@@ -96,7 +96,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("backend_nfs_slots");
 	TCase *tcase = tcase_create("backend_nfs_slots");
 
 	tcase_add_test(tcase, the_lowest_slots_come_first);
@@ -104,6 +103,5 @@ int main(void)
 	tcase_add_test(tcase, bytes_are_counted);
 	tcase_add_test(tcase, the_oldest);
 	tcase_add_test(tcase, a_reset_keeps_the_order);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -165,7 +165,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("nfs_tls");
 	TCase *tcase = tcase_create("all");
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
@@ -176,6 +175,5 @@ int main(void)
 	tcase_add_test(tcase, older_tls_is_refused);
 	tcase_add_test(tcase, files_are_looked_at);
 	tcase_add_loop_test(tcase, handshakes_end_in_time, 0, 3);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

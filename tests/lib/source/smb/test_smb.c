@@ -81,13 +81,12 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-	Suite *suite = suite_create("backend: smb");
-	TCase *tcase = worker_tcase(suite, argv[0]);
+	TCase *tcase = worker_tcase(argv[0]);
 
 	tcase_add_checked_fixture(tcase, open_it, close_it);
 	tcase_add_test(tcase, requests_are_answered);
 	tcase_add_test(tcase, some_need_no_answer);
 	tcase_add_test(tcase, demand_does_not_wait_for_others);
 	tcase_add_loop_test(tcase, what_is_wrong_is_said, 0, G_N_ELEMENTS(refusals));
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -96,7 +96,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("backend: ticket caches");
 	TCase *tcase = tcase_create("ccache");
 
 	/* the time is told in local time */
@@ -106,6 +105,5 @@ int main(void)
 	tcase_add_test(tcase, too_late);
 	tcase_add_test(tcase, cut);
 	tcase_add_test(tcase, lengths);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -360,8 +360,7 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-	Suite *suite = suite_create("backend: smb connections");
-	TCase *tcase = worker_tcase(suite, argv[0]);
+	TCase *tcase = worker_tcase(argv[0]);
 
 	tcase_add_checked_fixture(tcase, open_it, close_it);
 	tcase_add_loop_test(tcase, workers_are_started_again, 0, G_N_ELEMENTS(troubles));
@@ -378,5 +377,5 @@ int main(int argc, char **argv)
 	tcase_add_test(tcase, steps_of_a_request);
 	tcase_add_test(tcase, one_at_a_time_tries);
 	tcase_add_test(tcase, a_password_that_is_changed);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -344,7 +344,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("smb: listing");
 	TCase *tcase = tcase_create("listing");
 
 	tcase_add_test(tcase, entries_come_as_they_are);
@@ -355,6 +354,5 @@ int main(void)
 	tcase_add_test(tcase, everything_about_an_object);
 	tcase_add_test(tcase, streams_are_told);
 	tcase_add_test(tcase, links_are_told);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

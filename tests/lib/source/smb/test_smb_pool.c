@@ -273,7 +273,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("backend: pools of SMB connections");
 	TCase *tcase = tcase_create("pool");
 
 	tcase_add_checked_fixture(tcase, join_two, leave);
@@ -290,6 +289,5 @@ int main(void)
 	tcase_add_test(tcase, listings_stay_where_they_are);
 	tcase_add_test(tcase, what_is_given_back_comes_first);
 	tcase_add_test(tcase, the_end);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -358,7 +358,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("backend: smb replies");
 	TCase *tcase = tcase_create("replies");
 
 	tcase_add_test(tcase, times);
@@ -370,6 +369,5 @@ int main(void)
 	tcase_add_test(tcase, links);
 	tcase_add_test(tcase, xattrs);
 	tcase_add_test(tcase, data);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

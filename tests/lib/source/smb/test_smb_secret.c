@@ -128,7 +128,6 @@ static void clear(void)
 
 int main(void)
 {
-	Suite *suite = suite_create("backend: smb secrets");
 	TCase *tcase = tcase_create("secret");
 
 	tcase_add_checked_fixture(tcase, make, clear);
@@ -136,6 +135,5 @@ int main(void)
 	tcase_add_test(tcase, tickets);
 	tcase_add_test(tcase, names);
 	tcase_add_test(tcase, what_is_refused);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

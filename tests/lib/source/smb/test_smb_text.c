@@ -95,13 +95,11 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("smb: text");
 	TCase *tcase = tcase_create("text");
 
 	tcase_add_test(tcase, texts_are_the_same_after_there_and_back);
 	tcase_add_test(tcase, nothing_is_replaced);
 	tcase_add_test(tcase, names_that_can_be);
 	tcase_add_test(tcase, paths_that_can_be);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

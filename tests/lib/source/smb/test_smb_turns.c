@@ -142,7 +142,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("smb_turns");
 	TCase *tcase = tcase_create("all");
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
@@ -153,6 +152,5 @@ int main(void)
 	tcase_add_test(tcase, one_tries_after_a_while);
 	tcase_add_test(tcase, one_tries_after_an_outage);
 	tcase_add_test(tcase, ended_on_purpose);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

@@ -80,11 +80,10 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-	Suite *suite = suite_create("backend: smb worker");
-	TCase *tcase = worker_tcase(suite, argv[0]);
+	TCase *tcase = worker_tcase(argv[0]);
 
 	tcase_add_test(tcase, a_worker);
 	tcase_add_test(tcase, one_that_ended_by_itself);
 	tcase_add_test(tcase, what_cannot_be_started);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }

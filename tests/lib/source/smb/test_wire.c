@@ -126,13 +126,11 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("smb: wire");
 	TCase *tcase = tcase_create("wire");
 
 	tcase_add_test(tcase, what_is_put_is_got);
 	tcase_add_test(tcase, nothing_goes_beyond_the_end);
 	tcase_add_test(tcase, how_to_connect);
 	tcase_add_test(tcase, how_to_connect_cut_short);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_tcase(tcase);
 }
