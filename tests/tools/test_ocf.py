@@ -18,7 +18,7 @@ MIGRATE, LOCKS, CONNECTIONS = "migrate", "locks", "connections"
 KINDS = ("crawler", "rollback", "verify", "copy", "retriever", "journal", "guard")
 HERE, MANAGED = (pathlib.Path(f"{place}/quickmigrate/p.cluster") for place in ("/run", "/var/lib"))
 RECURRING = {"OCF_RESKEY_CRM_meta_interval": "10000"}
-# A unit's state is in a file; what `stuck` names does not end, and of `slow` systemctl does not return.
+# A unit's state is in a file; what `stuck` names does not end, and with a pipe `slow` systemctl does not return.
 SYSTEMCTL = r"""cd "$STATE"; unit=${3-$2}
 case $1 in
 show) case $3 in ActiveState) cat "$4" 2>/dev/null || echo inactive ;;
@@ -27,7 +27,7 @@ cat) [ ! -e missing ] ;;
 is-enabled) [ -e enabled ] ;;
 start) echo "$*" >>log; echo active >"$2"
       case $2 in *retriever*) echo active >migrate-journal@p.service; cp served status ;; esac ;;
-stop) echo "$*" >>log; [ ! -e slow ] || sleep 60
+stop) echo "$*" >>log; [ ! -e slow ] || read -r line <slow
       grep -qs "$2" stuck || rm -f "$2" ;;
 kill) [ -e deaf ] || rm -f "$4.tasks" ;;
 esac
@@ -173,7 +173,7 @@ class Migrate(Agent):
 
     def test_stop_says_why_before_its_time_is_over(self):
         self.unit("journal", "active")
-        self.put("slow", "")
+        os.mkfifo(self.state / "slow")      # nobody writes to it
         self.expect(FAILED, "stop", said="migrate-journal@p does not end", OCF_RESKEY_CRM_meta_timeout="6000")
 
     def test_metrics(self):

@@ -1,11 +1,25 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* From a URL to a root, with servers that refuse in every way. */
+#include <netdb.h>
 #include <sched.h>
 
 #include "tests/retriever/backend_support.h"
 #include "tests/retriever/fake_nfs.h"
 
 static struct source_object root;
+static unsigned lookups;
+
+int __real_getaddrinfo(const char *host, const char *port, const struct addrinfo *hints,
+		       struct addrinfo **found);
+int __wrap_getaddrinfo(const char *host, const char *port, const struct addrinfo *hints,
+		       struct addrinfo **found);
+
+int __wrap_getaddrinfo(const char *host, const char *port, const struct addrinfo *hints,
+		       struct addrinfo **found)
+{
+	lookups++;
+	return __real_getaddrinfo(host, port, hints, found);
+}
 
 static void teardown(void)
 {
@@ -206,7 +220,6 @@ START_TEST(names_that_do_not_resolve_fail_at_once)
 	g_autofree char *host = g_strnfill(80, 'x');
 	g_autofree char *url = g_strdup_printf("nfs://%s/x", host);
 	const struct backend_config config = {.url = url};
-	gint64 start = g_get_monotonic_time();
 	struct source_attr attr;
 	GError *error = NULL;
 
@@ -214,7 +227,7 @@ START_TEST(names_that_do_not_resolve_fail_at_once)
 	ck_assert_ptr_null(backend_nfs_ops.open(&config, &root, &attr, &error));
 	ck_assert_ptr_nonnull(strstr(error->message, "cannot be resolved"));
 	g_error_free(error);
-	ck_assert_int_lt(g_get_monotonic_time() - start, 5 * G_USEC_PER_SEC);
+	ck_assert_uint_eq(lookups, 1);
 }
 END_TEST
 
