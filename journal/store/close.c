@@ -53,8 +53,6 @@ static bool close_in(int fd, const char *dir, GError **error)
 	if (mark < 0)
 		return fail(dir, CLOSED_FILE, errno, error);
 	close(mark);
-	if (fsync(fd) < 0)
-		return fail(dir, "fsync", errno, error);
 	if (!stop_process(dir, error))
 		return false;
 	for (size_t i = 0; i < G_N_ELEMENTS(names); i++)

@@ -192,7 +192,7 @@ static int set_aside(struct mending *m, const struct stat *st, struct migrate_bi
 	ret = copy_bytes(m->fd, copy, st->st_size);
 	if (!ret &&
 	    (fchown(copy, st->st_uid, st->st_gid) < 0 || fchmod(copy, st->st_mode & 0777) < 0 ||
-	     futimens(copy, (struct timespec[2]){st->st_atim, st->st_mtim}) < 0 || fsync(copy) < 0))
+	     futimens(copy, (struct timespec[2]){st->st_atim, st->st_mtim}) < 0))
 		ret = -errno;
 	if (!ret)
 		ret = migrate_binding_get(copy, "", aside);
@@ -305,8 +305,8 @@ static int mend_content(struct mending *m)
 	if (!marked)
 		ret = mend_mark(m->fd, &aside);
 	if (!ret)
-		ret = write_extents(m);
-	return !ret && fsync(m->fd) < 0 ? -errno : ret;
+		ret = write_extents(m); /* durable with its attributes */
+	return ret;
 }
 
 static int mend_attributes(struct mending *m)

@@ -19,12 +19,15 @@
 /* before the call, and after it; may block */
 typedef void (*core_hook_fn)(const char *call, int fd, bool after);
 static _Atomic(core_hook_fn) core_hook;
+static void (*core_seen)(const char *call, int fd); /* durable.h, after each */
 
 static inline void core_hook_run(const char *call, int fd, bool after)
 {
 	core_hook_fn hook = atomic_load(&core_hook);
 	int saved = errno;
 
+	if (after && core_seen)
+		core_seen(call, fd);
 	if (hook)
 		hook(call, fd, after);
 	errno = saved;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "ctl/report/parts.h"
 #include "tests/ctl/report/made.h"
+#include "tests/durable.h"
 
 /* The old file is there until the new one is kept; what was left of a crash is in nobody's way. */
 START_TEST(replaced)
@@ -15,6 +16,8 @@ START_TEST(replaced)
 	made_run("grep -q old f && test ! -L f.new");
 	ck_assert(part_keep(dir, "f", NULL));
 	close(fd);
+	ck_assert_durable(path);
+	ck_assert_durable(made_dir);
 	ck_assert(g_file_get_contents(path, &text, NULL, NULL));
 	ck_assert_str_eq(text, "new");
 	ck_assert(!part_keep(dir, "f", NULL));

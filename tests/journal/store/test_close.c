@@ -7,6 +7,7 @@
 
 #include "journal/store/live.h"
 #include "tests/journal/place.h"
+#include "tests/durable.h"
 
 START_TEST(none)
 {
@@ -46,6 +47,7 @@ START_TEST(closed)
 	ck_assert_int_eq(read(pipes[0], &byte, 1), 1);
 	/* Whoever does not wait for children sees them gone at once. */
 	ck_assert_msg(journal_close_for_good(place, &error), "%s", error ? error->message : "");
+	ck_assert_durable(place);
 	waitpid(child, &status, 0);
 	ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
 	ck_assert(journal_is_closed(place));

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include "lib/base/filetree.h"
+#include "tests/durable.h"
 
 static int top(void)
 {
@@ -19,6 +20,7 @@ START_TEST(saves_as_a_whole)
 	ck_assert_int_eq(own_save(fd, "f", "a long text", 11), 0);
 	ck_assert_int_eq(own_save(fd, "f", "short", 5), 0);
 	path = core_path(&core, "f");
+	ck_assert_durable(path);
 	ck_assert(g_file_get_contents(path, &text, NULL, NULL));
 	ck_assert_str_eq(text, "short");
 	core_fail_sync = "fdatasync";

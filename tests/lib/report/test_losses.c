@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "tests/retriever/core.h"
+#include "tests/durable.h"
 
 #include <sys/resource.h>
 
@@ -31,6 +32,7 @@ static void expect(const char *text)
 
 START_TEST(i12_kept_across_restarts)
 {
+	g_autofree char *file = g_strconcat(core_base, "/" LOSSES_FILE, NULL);
 	struct losses *losses = losses_new(dir);
 
 	expect(""); /* no file for nothing */
@@ -43,7 +45,9 @@ START_TEST(i12_kept_across_restarts)
 	ck_assert_uint_eq(losses_count(losses), 2);
 	ck_assert_int_eq(losses_add(losses, LOSS_ACL, "/a\tb\n", "why \"\\"), 0); /* still */
 	ck_assert_int_eq(losses_add(losses, LOSS_XATTR, "/c", "x"), 0);
+	ck_assert(!is_durable_at(file));
 	ck_assert_int_eq(losses_sync(losses), 0);
+	ck_assert_durable(file);
 	ck_assert_uint_eq(losses_count(losses), 3);
 	ck_assert_uint_eq(losses_names(losses), 0);
 	expect("acl\t/a\\tb\\n\twhy \\\"\\\\\n"
@@ -114,12 +118,14 @@ END_TEST
 START_TEST(kept)
 {
 	g_autofree char *path = g_strconcat(core_base, "/a/b/v.report", NULL);
-	g_autofree char *text = NULL, *again = NULL;
+	g_autofree char *place = g_path_get_dirname(path), *text = NULL, *again = NULL;
 	struct losses *losses = losses_new(dir);
 
 	ck_assert_int_eq(losses_keep(losses, path, "carried\tacls\t0\n"), 0);
 	ck_assert(g_file_get_contents(path, &text, NULL, NULL));
 	ck_assert_str_eq(text, "carried\tacls\t0\n");
+	ck_assert_durable(path);
+	ck_assert_durable(place);
 	ck_assert_int_eq(losses_add(losses, LOSS_VOLUME, "", "x"), 0);
 	ck_assert_int_eq(losses_add(losses, LOSS_ACL, "/a", "y"), 0);
 	ck_assert_uint_eq(losses_count(losses), 1);

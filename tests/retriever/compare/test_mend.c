@@ -3,6 +3,7 @@
 #include "retriever/compare/mend.h"
 #include "retriever/compare/mend_mark.h"
 #include "tests/retriever/core_copied.h"
+#include "tests/durable.h"
 
 #define CALLS_MAX 200
 
@@ -62,6 +63,15 @@ int __wrap_mend_mark(int fd, const struct migrate_binding *aside)
 	return __real_mend_mark(fd, aside);
 }
 
+/* What the mark stands for is durable when it goes. */
+int __real_mend_unmark(int fd);
+int __wrap_mend_unmark(int fd);
+int __wrap_mend_unmark(int fd)
+{
+	ck_assert_durable_in(fd, "");
+	return __real_mend_unmark(fd);
+}
+
 START_TEST(i7_opened_while_it_mends)
 {
 	make();
@@ -94,10 +104,11 @@ START_TEST(mends)
 {
 	int before;
 	struct stat st, after;
-	g_autofree char *path = NULL;
+	g_autofree char *path = NULL, *directory = NULL;
 
 	make();
 	path = core_path(&core, "a");
+	directory = core_path(&core, "d");
 	plant();
 	ck_assert_int_eq(stat(path, &st), 0);
 	core_open(&core);
@@ -105,10 +116,13 @@ START_TEST(mends)
 	ck_assert_int_eq(stat(path, &after), 0);
 	ck_assert_uint_eq(st.st_ino, after.st_ino);
 	is_right();
+	ck_assert_durable_in(core.retriever->private_fd, "aside/a");
+	ck_assert_durable_in(core.retriever->private_fd, "aside");
 	core_shell(&core, "cmp $new/../planted $new/.migrate/aside/a");
 	ck_assert_int_eq(mend("a"), 0); /* nothing to do */
 	core_shell(&core, "chmod 700 $new/d; touch -r $old/d $new/d");
 	ck_assert_int_eq(mend("d"), 0);
+	ck_assert_durable(directory);
 	core_shell(&core, "[ $(stat -c %a $new/d) = $(stat -c %a $old/d) ]");
 	/* not in a piece */
 	core_shell(&core, "truncate -s 6000 $new/d/b; touch -r $old/d/b $new/d/b");

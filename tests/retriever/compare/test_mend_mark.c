@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "retriever/compare/mend_mark.h"
 #include "tests/retriever/core_copied.h"
+#include "tests/durable.h"
 
 static struct core core;
 
@@ -17,6 +18,7 @@ START_TEST(a_mark)
 	int a, b, path;
 
 	core_copied(&core, NULL);
+	g_autofree char *marked = core_path(&core, "a");
 	a = open_file("a", O_RDWR);
 	b = open_file("b", O_RDWR);
 	path = open_file("a", O_PATH);
@@ -24,6 +26,7 @@ START_TEST(a_mark)
 	ck_assert_int_eq(mend_unmark(a), 0);
 	ck_assert_int_eq(migrate_binding_get(b, "", &aside), 0);
 	ck_assert_int_eq(mend_mark(a, &aside), 0);
+	ck_assert_durable(marked);
 	ck_assert(mend_is_marked(a, &found));
 	ck_assert(migrate_binding_equal(&found, &aside));
 	ck_assert(mend_is_marked(a, NULL));
@@ -33,6 +36,7 @@ START_TEST(a_mark)
 	b = open_file("c", O_RDWR);
 	ck_assert(!mend_is_marked(b, NULL)); /* another inode's */
 	ck_assert_int_eq(mend_unmark(a), 0);
+	ck_assert_durable(marked);
 	ck_assert(!mend_is_marked(a, NULL));
 	close(a);
 	close(b);

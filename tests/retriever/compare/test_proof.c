@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "lib/report/manifest/finding.h"
 #include "retriever/compare/proof.h"
+#include "retriever/volume/proof_place.h"
 #include "tests/retriever/core_copied.h"
+#include "tests/durable.h"
 
 static struct core core;
 
@@ -67,6 +69,7 @@ START_TEST(the_same)
 {
 	g_autoptr(GKeyFile) before = NULL, after = NULL;
 	g_autofree char *list = NULL;
+	int place;
 
 	core_copied(&core, NULL);
 	before = ask();
@@ -74,6 +77,11 @@ START_TEST(the_same)
 	begin(100000);
 	after = await();
 	is_state(after, "through");
+	place = proof_place_open(core.retriever);
+	ck_assert_durable_in(place, "");
+	ck_assert_durable_in(place, PROOF_ENTRIES);
+	ck_assert_durable_in(place, PROOF_RUN);
+	close(place);
 	ck_assert_uint_eq(number(after, "objects"), 6);
 	ck_assert_uint_eq(number(after, "same"), 6);
 	ck_assert_uint_eq(number(after, "files-read"), 4);

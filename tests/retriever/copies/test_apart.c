@@ -2,6 +2,7 @@
 #include "retriever/copies/apart.h"
 
 #include "tests/retriever/core_copy.h"
+#include "tests/durable.h"
 
 static struct stat stat_of(const char *name)
 {
@@ -45,6 +46,7 @@ START_TEST(a_copy_of_its_own)
 	ck_assert_int_eq(apart_make(core.retriever, aside, "f"), 0);
 	ck_assert_int_eq(apart_make(core.retriever, aside, "empty"), 0);
 	ck_assert_int_eq(apart_make(core.retriever, aside, "d"), 0);
+	ck_assert_durable_in(aside, "f");
 	is = stat_of(".migrate/aside/f");
 	ck_assert_int_ne(is.st_ino, was.st_ino);
 	ck_assert_int_eq(is.st_nlink, 1);

@@ -2,6 +2,7 @@
 #include "tests/retriever/core_copy.h"
 
 #include "retriever/copies/prior.h"
+#include "tests/durable.h"
 
 START_TEST(settings)
 {
@@ -14,6 +15,8 @@ START_TEST(settings)
 	ck_assert_int_eq(prior_open(fd, &prior), 0);
 	ck_assert_ptr_null(prior);
 	ck_assert_int_eq(prior_save(fd, &saved), 0);
+	ck_assert_durable_in(fd, "prior.conf");
+	ck_assert_durable_in(fd, "");
 	ck_assert_int_eq(prior_open(fd, &prior), 0);
 	ck_assert_ptr_null(prior);
 	shell("mkdir %s/prior", core.root);

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include "retriever/objects/errors_file.h"
+#include "tests/durable.h"
 
 static int dir;
 static GString *lines;
@@ -91,6 +92,7 @@ START_TEST(replaced_as_a_whole)
 	ck_assert_int_eq(errors_file_append(&new, "two\n", 4), 0);
 	expect_lines("0:one\n4:two\n");
 	ck_assert_int_eq(errors_file_replace(&file, &new), 0);
+	ck_assert_durable_in(dir, ERRORS_FILE);
 	expect_lines("0:two\n");
 	expect_line(&file, 0, "two\n");
 	errors_file_clear(&new);

@@ -5,6 +5,7 @@
 #include "retriever/copies/prior.h"
 #include "retriever/making/make.h"
 #include "retriever/objects/links.h"
+#include "tests/durable.h"
 
 /* Whichever name is seen first, they are one file. */
 START_TEST(hard_links)
@@ -392,6 +393,7 @@ START_TEST(claims)
 	other = entry.attr;
 	other.object = 2;
 	ck_assert(links_claim(core.retriever, 100, &entry.attr, true));
+	ck_assert_durable_in(core.retriever->private_fd, "claimed");
 	ck_assert(!links_claim(core.retriever, 100, &other, true));
 	ck_assert(links_claim(core.retriever, 101, &other, false));
 	ck_assert(!links_claim(core.retriever, 101, &entry.attr, true));

@@ -2,6 +2,7 @@
 #include "tests/retriever/core.h"
 
 #include "retriever/objects/templates.h"
+#include "tests/durable.h"
 
 static int dir;
 
@@ -44,6 +45,8 @@ START_TEST(round_trip)
 		diffs += (recs[i].flags & MIGRATE_REC_HANDLE_DIFF) != 0;
 	}
 	ck_assert_uint_gt(diffs, 100);
+	ck_assert_durable_in(dir, TEMPLATES_FILE);
+	ck_assert_durable_in(dir, "");
 	templates_free(t);
 	t = load(true);
 	for (unsigned i = 0; i < G_N_ELEMENTS(recs); i++) {

@@ -2,6 +2,7 @@
 #include "lib/report/manifest/finding.h"
 #include "retriever/volume/proof_place.h"
 #include "tests/retriever/core_hook.h"
+#include "tests/durable.h"
 
 static struct core core;
 
@@ -46,6 +47,8 @@ START_TEST(outlives_the_volume)
 	ck_assert_int_eq(finalize_volume(core.retriever, false, false, &message), 0);
 	fd = proof_place_open(core.retriever);
 	is(fd, "what was found");
+	ck_assert_durable_in(fd, PROOF_ENTRIES);
+	ck_assert_durable_in(fd, "");
 	close(fd);
 	core_free(&core);
 }

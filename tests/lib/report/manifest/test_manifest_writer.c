@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "tests/lib/report/manifest/manifest_support.h"
+#include "tests/durable.h"
 
 static void count_entries(void *arg, const struct proof_entry *entry)
 {
@@ -15,7 +16,11 @@ START_TEST(last_one_counts)
 	struct proof_sorter *sorter = proof_sorter_new("/var/tmp", NULL);
 	struct manifest_count count;
 	struct manifest *manifest;
-	int fd = memfd_create("manifest", MFD_CLOEXEC);
+	char path[64];
+
+	make_scratch(path, "manifest");
+	ck_assert_int_eq(rmdir(path), 0);
+	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	unsigned n = 0;
 
 	put_entry(sorter, "f", S_IFREG | 0600, 1, PROOF_DIFFERENT);
@@ -25,6 +30,8 @@ START_TEST(last_one_counts)
 	put_entry(sorter, "f", S_IFREG | 0600, 3, PROOF_SAME);
 	ck_assert(manifest_write(fd, MEANT, sorter, count_entries, &n, &count, NULL));
 	proof_sorter_free(sorter);
+	ck_assert_durable(path);
+	ck_assert_int_eq(unlink(path), 0);
 	ck_assert_uint_eq(n, 3);
 	ck_assert_uint_eq(count.entries, 3);
 	ck_assert_uint_eq(count.bytes, 8 + 3);
