@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -37,7 +38,9 @@ struct guard {
 	atomic_bool stop;
 	bool refuse;	     /* files are not fetched */
 	bool names_complete; /* nothing is to be refused until they are */
-	bool status_asked, finished;
+	bool status_asked, finished, unmounted;
+	bool alone;				  /* it was stopped: there is no retriever to ask */
+	char *device;				  /* of the root; NULL: not known */
 	gint64 next_status, next_second, stopped; /* ms */
 	unsigned lines;
 	pid_t self;
@@ -97,7 +100,7 @@ static void let_go(struct guard *guard, int fd, bool directory)
 	/* Before, what is whole may become unfinished: the root. */
 	if (guard->state.attached)
 		marks_ignore(&guard->marks, fd);
-	if (directory)
+	if (directory && !guard->alone)
 		waits_look_ahead(guard->waits, fd);
 }
 
@@ -129,6 +132,8 @@ static void take_event_of(struct guard *guard, const struct marks_event *event, 
 	} else if (waits_is_whole(&stub)) {
 		let_go(guard, event->fd, stub.state == MIGRATE_FILLED);
 		answer_now(guard, event, 0, NULL);
+	} else if (guard->alone) {
+		answer_now(guard, event, EIO, "it is not here yet, and the guard is stopped");
 	} else if (guard->refuse && stub.state != MIGRATE_UNFILLED) {
 		answer_now(guard, event, EPERM, "it is not here yet, and cannot be fetched for it");
 	} else if (process_is_one_of(process, refused)) {
@@ -185,6 +190,22 @@ static void status_done(void *arg, int status, const char *text)
 	guard->state.attached = !g_strcmp0(state, "migrating") || !g_strcmp0(state, "whole");
 }
 
+/* Nobody can open anything there any more. */
+static bool is_unmounted(const struct guard *guard)
+{
+	g_autofree char *device = guard->device ? device_of(guard->config->root) : NULL;
+
+	return guard->device && g_strcmp0(device, guard->device) != 0 &&
+	       (!device_is_mounted(guard->device) || !marks_are_left(&guard->marks));
+}
+
+static void end_guarding(struct guard *guard, const char *why)
+{
+	g_message("%s: nothing is guarded any more", why);
+	marks_end(&guard->marks);
+	guard_remove(guard->config);
+}
+
 static void do_regularly(struct guard *guard)
 {
 	const gint64 now = monotonic_ms();
@@ -206,6 +227,75 @@ static void do_regularly(struct guard *guard)
 	guard->state.past = servers_past_text(guard->servers);
 	guard->state.waiting = waits_waiting(guard->waits);
 	state_put(guard->state_fd, &guard->state);
+	guard->unmounted = is_unmounted(guard);
+}
+
+/* ---- when it is stopped ---------------------------------------------------------------------- */
+
+static bool may_have_unfinished(const struct guard *guard)
+{
+	g_autofree char *device = device_of(guard->config->root);
+	struct migrate_stub stub;
+	int fd;
+	bool may;
+
+	if (g_strcmp0(device, guard->device) != 0) /* it may be mounted in another namespace */
+		return !is_unmounted(guard);
+	fd = open(guard->config->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	may = fd < 0 || migrate_stub_load(fd, &stub) != 0;
+
+	if (!may) {
+		may = stub.state != MIGRATE_NORMAL || migrate_has_private(fd);
+		migrate_stub_clear(&stub);
+	}
+	if (fd >= 0)
+		close(fd);
+	return may;
+}
+
+/* In the keeper's process.  A guard that is only restarted answers before anybody gets an error. */
+static void refuse_turn(void *arg, int first)
+{
+	struct guard *guard = arg;
+
+	guard->self = getpid();
+	for (int group = 0; group < MARKS_GROUPS; group++)
+		if (guard->marks.fd[group] >= 0)
+			guard->marks.fd[group] = first + group;
+	if (!is_unmounted(guard) &&
+	    monotonic_ms() < guard->stopped + guard->config->guard_wait * (gint64)1000)
+		return;
+	for (int group = 0; group < MARKS_GROUPS; group++)
+		if (guard->marks.fd[group] >= 0)
+			marks_read(&guard->marks, group, take_event, guard);
+	guard->lines = 0;
+	if (!is_unmounted(guard))
+		return;
+	marks_end(&guard->marks);
+	_exit(0);
+}
+
+/* Where nothing can be unfinished nobody has to wait.  Else what is opened is answered all the
+ * same: by another process, with an error where it is not here. */
+static void leave_guard(struct guard *guard)
+{
+	g_autofree char *path = g_strconcat(guard->config->socket, GUARD_LOCK_SUFFIX, NULL);
+
+	waits_fail(guard->waits); /* what that process takes can have the same numbers */
+	if (!may_have_unfinished(guard)) {
+		end_guarding(guard, "nothing here is of a migration");
+		return;
+	}
+	if (!getenv("NOTIFY_SOCKET")) /* nothing keeps it then, and everybody goes on */
+		return;
+	guard->alone = true;
+	guard->stopped = monotonic_ms();
+	keeper_end(path);
+	if (!keeper_start(path, guard->marks.fd, MARKS_GROUPS, refuse_turn, guard))
+		g_warning(
+			"%s: what is unfinished there cannot be opened, and who tries waits, until "
+			"the guard is started again",
+			guard->config->root);
 }
 
 static gboolean lost(struct guard *guard, int failed, GError **error)
@@ -242,17 +332,19 @@ gboolean guard_turn(struct guard *guard, GError **error)
 	}
 	waits_turn(guard->waits);
 	do_regularly(guard);
-	if (guard->finished) {
-		g_message("everything is whole: nothing is guarded any more");
-		marks_end(&guard->marks);
-		guard_remove(guard->config);
+	if (guard->finished || guard->unmounted) {
+		end_guarding(guard, guard->finished ? "everything is whole"
+						    : "the volume's root is not mounted any more");
 		return FALSE;
 	}
 	if (!guard->stop)
 		return TRUE;
 	if (!guard->stopped)
 		guard->stopped = monotonic_ms();
-	return waits_waiting(guard->waits) && monotonic_ms() < guard->stopped + STOP_MS;
+	if (waits_waiting(guard->waits) && monotonic_ms() < guard->stopped + STOP_MS)
+		return TRUE;
+	leave_guard(guard);
+	return FALSE;
 }
 
 void guard_stop(struct guard *guard)
@@ -288,8 +380,10 @@ static gboolean keep_marks(const struct guard *guard, const char *path, GError *
 	for (int group = 0; group < MARKS_GROUPS; group++)
 		if (guard->marks.fd[group] >= 0)
 			keep_tell("FDSTORE=1", marks_names[group], guard->marks.fd[group]);
-	keeper_end(path);
-	if (!keeper_is_needed() || keeper_start(path, guard->marks.fd, MARKS_GROUPS))
+	/* One that answered had events, which it did not answer. */
+	if (keeper_end(path))
+		marks_fail_unanswered(&guard->marks);
+	if (!keeper_is_needed() || keeper_start(path, guard->marks.fd, MARKS_GROUPS, NULL, NULL))
 		return TRUE;
 	g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_FAILED,
 		    "%s: no process can be started that keeps it guarded while the guard is "
@@ -358,6 +452,7 @@ static gboolean begin_guard(struct guard *guard, GError **error)
 	guard->refuse |= guard->marks.fd[MARKS_ACCESS] < 0;
 	if (!keep_marks(guard, path, error))
 		return FALSE;
+	guard->device = device_of(config->root);
 	guard->state.mode = guard->refuse ? "refuse" : "fetch";
 	state_put(guard->state_fd, &guard->state);
 	keep_tell("READY=1", NULL, -1);
@@ -400,5 +495,6 @@ void guard_free(struct guard *guard)
 		close(guard->lock_fd);
 	g_free(guard->state.public_server);
 	g_free(guard->state.past);
+	g_free(guard->device);
 	g_free(guard);
 }

@@ -16,7 +16,8 @@
 
 #include "common/protocol.h"
 
-#define FIRST 100 /* of the descriptors, there; above those that a guard has when it starts one */
+#define TURN_MS 1000
+#define FIRST	100 /* of the descriptors, there; above those that a guard has when it starts one */
 
 bool keeper_is_needed(void)
 {
@@ -109,17 +110,18 @@ int keeper_get(const char *path, unsigned n)
 	return fd;
 }
 
-void keeper_end(const char *path)
+bool keeper_end(const char *path)
 {
 	const int pidfd = find_keeper(path);
 	struct pollfd ended = {.fd = pidfd, .events = POLLIN};
 
 	if (pidfd < 0)
-		return;
+		return false;
 	syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
 	while (poll(&ended, 1, -1) < 0)
 		;
 	close(pidfd);
+	return true;
 }
 
 /* To root alone. */
@@ -138,9 +140,11 @@ static void hand_over(int sock, unsigned n)
 }
 
 /* The lock goes with the process, and where it closes the file. */
-_Noreturn static void keep(const char *path, const int *fds, unsigned n, int ready)
+_Noreturn static void keep(const char *path, const int *fds, unsigned n, int ready,
+			   keeper_turn_fn turn, void *arg)
 {
 	struct flock lock = whole_file();
+	struct pollfd asked = {.events = POLLIN};
 	int fd, sock;
 
 	signal(SIGTERM, SIG_DFL);
@@ -152,7 +156,7 @@ _Noreturn static void keep(const char *path, const int *fds, unsigned n, int rea
 			_exit(1);
 	if (dup2(ready, FIRST + (int)n) < 0)
 		_exit(1);
-	close_range(0, FIRST - 1, 0);
+	close_range(turn ? STDERR_FILENO + 1 : 0, FIRST - 1, 0); /* what it does it may log */
 	close_range(FIRST + n + 1, UINT_MAX, 0);
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd < 0 || fcntl(fd, F_SETLK, &lock) < 0)
@@ -162,14 +166,15 @@ _Noreturn static void keep(const char *path, const int *fds, unsigned n, int rea
 	if ((sock >= 0 && listen(sock, 1) < 0) || write(FIRST + (int)n, "", 1) != 1)
 		_exit(1);
 	close(FIRST + (int)n);
-	for (;;)
-		if (sock >= 0)
+	for (asked.fd = sock;;) {
+		if (poll(&asked, 1, turn ? TURN_MS : -1) > 0)
 			hand_over(sock, n);
-		else
-			pause();
+		if (turn)
+			turn(arg, FIRST);
+	}
 }
 
-bool keeper_start(const char *path, const int *fds, unsigned n)
+bool keeper_start(const char *path, const int *fds, unsigned n, keeper_turn_fn turn, void *arg)
 {
 	int ready[2];
 	char byte;
@@ -180,7 +185,7 @@ bool keeper_start(const char *path, const int *fds, unsigned n)
 		return false;
 	pid = fork();
 	if (pid == 0)
-		keep(path, fds, n, ready[1]);
+		keep(path, fds, n, ready[1], turn, arg);
 	close(ready[1]);
 	done = pid > 0 && read(ready[0], &byte, 1) == 1;
 	close(ready[0]);

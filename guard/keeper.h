@@ -11,6 +11,9 @@
  * path: of a file that nobody but root may open.  The keeper is the process that holds its lock
  * (fcntl(2)).  It hands them over by a socket beside it, or, where that has no room for its name or
  * the keeper is of an older release, has them taken (pidfd_getfd(2)).
+ *
+ * One that is given something to do does that each second: what a guard that was stopped leaves
+ * behind, with any service manager.
  */
 #ifndef GUARD_KEEPER_H
 #define GUARD_KEEPER_H
@@ -19,11 +22,14 @@
 
 /* Whether it takes one: there is a service manager that does not say that it keeps descriptors. */
 bool keeper_is_needed(void);
-/* Starts one that has the n fds, of which some may be -1, and waits until it has them. */
-bool keeper_start(const char *path, const int *fds, unsigned n);
+/* What it does, in its process; first: the number that descriptor 0 has there. */
+typedef void (*keeper_turn_fn)(void *arg, int first);
+/* Starts one that has the n fds, of which some may be -1, and waits until it has them.  turn: may
+ * be NULL. */
+bool keeper_start(const char *path, const int *fds, unsigned n, keeper_turn_fn turn, void *arg);
 /* A copy of descriptor n of keeper_start(), close-on-exec, from the one that runs; -1: none. */
 int keeper_get(const char *path, unsigned n);
-/* Ends the one that runs, and waits until it has ended. */
-void keeper_end(const char *path);
+/* Ends the one that runs, and waits until it has ended.  Whether there was one. */
+bool keeper_end(const char *path);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -38,6 +39,13 @@ static void fail_unanswered(int group)
 {
 	for (int number = 0; number < NUMBERS; number++)
 		deny(group, number, EIO);
+}
+
+void marks_fail_unanswered(const struct marks *marks)
+{
+	for (int group = 0; group < MARKS_GROUPS; group++)
+		if (marks->fd[group] >= 0)
+			fail_unanswered(marks->fd[group]);
 }
 
 static int mark(int group, const char *root, uint64_t mask)
@@ -110,6 +118,20 @@ void marks_ask_mounts(const struct marks *marks)
 		if (marks->fd[group] >= 0)
 			fanotify_mark(marks->fd[group], FAN_MARK_FLUSH | FAN_MARK_MOUNT, 0,
 				      AT_FDCWD, "/");
+}
+
+bool marks_are_left(const struct marks *marks)
+{
+	bool left = false;
+
+	for (int group = 0; group < MARKS_GROUPS && !left; group++) {
+		g_autofree char *path = g_strdup_printf("/proc/self/fdinfo/%d", marks->fd[group]);
+		g_autofree char *text = NULL;
+
+		left = marks->fd[group] >= 0 && (!g_file_get_contents(path, &text, NULL, NULL) ||
+						 strstr(text, "fanotify sdev:"));
+	}
+	return left;
 }
 
 void marks_end(struct marks *marks)

@@ -39,6 +39,10 @@ struct marks_event {
  * G_FILE_ERROR_INVAL: as the kernel refuses it, and will.
  */
 gboolean marks_begin(struct marks *marks, const char *root, bool access, GError **error);
+/* What a process took that has ended, and did not answer, fails (EIO): before anything is read. */
+void marks_fail_unanswered(const struct marks *marks);
+/* Whether a file system is there still that is marked: marks go with it. */
+bool marks_are_left(const struct marks *marks);
 /* Nothing is told any more, though somebody else may have the descriptors too. */
 void marks_end(struct marks *marks);
 

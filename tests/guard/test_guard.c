@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "guard/guard.h"
 
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "common/record.h"
+#include "guard/keeper.h"
 #include "tests/guard/guard_place.h"
 
 static struct volume_config config;
@@ -76,6 +82,114 @@ START_TEST(strict)
 }
 END_TEST
 
+/* ---- when it ends ---- */
+
+static void put_record(const char *path)
+{
+	struct migrate_record record = {.state = MIGRATE_PARTIAL, .size = 4};
+	struct stat st;
+	int fd = open(path, O_RDONLY);
+
+	ck_assert(fd >= 0 && fstat(fd, &st) == 0);
+	if (S_ISDIR(st.st_mode))
+		record.state = MIGRATE_FILLED;
+	ck_assert_int_eq(migrate_binding_get(fd, "", &record.binding), 0);
+	ck_assert_int_eq(migrate_record_store(fd, &record), 0);
+	migrate_record_clear(&record);
+	close(fd);
+}
+
+/* With a service manager that keeps descriptors, which nobody is here. */
+static struct guard *begin_kept(void)
+{
+	g_autoptr(GError) error = NULL;
+	struct guard *guard;
+
+	setenv("NOTIFY_SOCKET", "/nonexistent", 1);
+	setenv("FDSTORE", "4", 1);
+	config.guard_wait = 0;
+	guard = guard_new(&config, false, &error);
+	ck_assert_msg(guard != NULL, "%s", error ? error->message : "");
+	return guard;
+}
+
+static void stop_guard(struct guard *guard)
+{
+	guard_stop(guard);
+	while (guard_turn(guard, NULL))
+		;
+	guard_free(guard);
+}
+
+/* Ends with 0 where it can be opened. */
+static int open_elsewhere(const char *path)
+{
+	pid_t child = fork();
+
+	if (child == 0)
+		_exit(open(path, O_RDONLY) < 0 ? errno : 0);
+	return guard_ended(child);
+}
+
+START_TEST(stopped_it_leaves_one_that_refuses)
+{
+	g_autofree char *unfinished = guard_put("unfinished"), *whole = guard_put("whole");
+	g_autofree char *lock = g_strconcat(config.socket, GUARD_LOCK_SUFFIX, NULL);
+
+	put_record(unfinished);
+	put_record(place);
+	stop_guard(begin_kept());
+	for (int round = 0; round < 2; round++) {
+		ck_assert_int_eq(open_elsewhere(unfinished), EIO);
+		ck_assert_int_eq(open_elsewhere(whole), 0);
+		stop_guard(begin_kept()); /* which ends that one */
+	}
+	ck_assert(keeper_end(lock));
+	ck_assert_int_eq(open_elsewhere(unfinished), 0); /* nothing is guarded */
+}
+END_TEST
+
+START_TEST(stopped_where_nothing_is_unfinished)
+{
+	g_autofree char *path = guard_put("f");
+	g_autofree char *lock = g_strconcat(config.socket, GUARD_LOCK_SUFFIX, NULL);
+
+	stop_guard(begin_kept());
+	ck_assert(!keeper_end(lock));
+	ck_assert_int_eq(open_elsewhere(path), 0);
+}
+END_TEST
+
+START_TEST(ends_when_it_is_unmounted)
+{
+	g_autoptr(GError) error = NULL;
+	struct guard *guard = begin_kept();
+
+	ck_assert(guard_turn(guard, &error));
+	ck_assert_int_eq(umount2(place, MNT_DETACH), 0);
+	while (guard_turn(guard, &error))
+		;
+	ck_assert_ptr_null(error);
+	guard_free(guard);
+	ck_assert_int_eq(mount("tmpfs", place, "tmpfs", 0, "size=64m"), 0);
+}
+END_TEST
+
+/* Who is stopped first, and unmounted then, lets go, too. */
+START_TEST(what_refuses_ends_when_it_is_unmounted)
+{
+	g_autofree char *lock = g_strconcat(config.socket, GUARD_LOCK_SUFFIX, NULL);
+
+	put_record(place);
+	stop_guard(begin_kept());
+	ck_assert_int_eq(umount2(place, MNT_DETACH), 0);
+	while (keeper_get(lock, 0) >= 0)
+		g_usleep(10000);
+	ck_assert(!keeper_end(lock));
+	ck_assert_int_eq(mount("tmpfs", place, "tmpfs", 0, "size=64m"), 0);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = tcase_create("guard");
@@ -84,5 +198,9 @@ int main(void)
 	tcase_add_test(tcase, not_of_the_system);
 	tcase_add_test(tcase, whole);
 	tcase_add_test(tcase, strict);
+	tcase_add_test(tcase, stopped_it_leaves_one_that_refuses);
+	tcase_add_test(tcase, stopped_where_nothing_is_unfinished);
+	tcase_add_test(tcase, ends_when_it_is_unmounted);
+	tcase_add_test(tcase, what_refuses_ends_when_it_is_unmounted);
 	return run_tcase(tcase);
 }

@@ -37,7 +37,7 @@ static void starter(const int *fds, unsigned n)
 	pid_t child = fork();
 
 	if (child == 0) {
-		keeper_start(path, fds, n);
+		keeper_start(path, fds, n, NULL, NULL);
 		raise(SIGKILL);
 	}
 	ck_assert_int_eq(waitpid(child, &status, 0), child);
@@ -91,7 +91,7 @@ START_TEST(nothing_is_taken)
 	int status;
 	pid_t child;
 
-	ck_assert(keeper_start(path, fds, 2));
+	ck_assert(keeper_start(path, fds, 2, NULL, NULL));
 	child = fork();
 	if (child == 0)
 		_exit(!forbid_taking() || keeper_get(path, 1) < 0 || keeper_get(path, 1) < 0 ||
@@ -110,7 +110,7 @@ START_TEST(long_name)
 	int copy;
 
 	ck_assert(g_file_set_contents(other, "", 0, NULL));
-	ck_assert(keeper_start(other, &fd, 1));
+	ck_assert(keeper_start(other, &fd, 1, NULL, NULL));
 	copy = keeper_get(other, 0);
 	ck_assert_int_ge(copy, 0);
 	keeper_end(other);
@@ -123,12 +123,12 @@ START_TEST(one_at_a_time)
 {
 	const int fd = open("/dev/null", O_RDONLY);
 
-	ck_assert(keeper_start(path, &fd, 1));
-	ck_assert(!keeper_start(path, &fd, 1));
+	ck_assert(keeper_start(path, &fd, 1, NULL, NULL));
+	ck_assert(!keeper_start(path, &fd, 1, NULL, NULL));
 	keeper_end(path);
-	ck_assert(keeper_start(path, &fd, 1));
+	ck_assert(keeper_start(path, &fd, 1, NULL, NULL));
 	keeper_end("/nowhere");
-	ck_assert(!keeper_start("/nowhere", &fd, 1));
+	ck_assert(!keeper_start("/nowhere", &fd, 1, NULL, NULL));
 	close(fd);
 }
 END_TEST

@@ -51,6 +51,7 @@ hostname "$(cat etc/hostname)"
 ip link set lo up
 pivot_root . mnt
 umount -l mnt
+mount --make-rshared /
 exec env -i container=test PATH=/usr/sbin:/usr/bin:/sbin:/bin setpriv \\
         --bounding-set -sys_module,-sys_time /usr/lib/systemd/systemd --log-target=console --show-status=no
 '''
