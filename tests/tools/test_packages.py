@@ -16,8 +16,16 @@ class Leaving(unittest.TestCase):
         self.addCleanup(scratch.cleanup)
         self.top = pathlib.Path(scratch.name)
         self.state = self.top / "var/lib/quickmigrate"
-        for name in ("etc/quickmigrate", "srv/v", "run", "elsewhere", "var/lib/quickmigrate"):
+        for name in ("etc/quickmigrate", "srv/v", "run", "elsewhere", "var/lib/quickmigrate", "bin"):
             (self.top / name).mkdir(parents=True)
+        for name in ("systemctl", "userdel", "groupdel"):
+            (self.top / "bin" / name).write_text(f'#!/bin/sh\necho "{name} $*" >>{self.top}/called\n[ "$2" != is-enabled ]\n')
+            (self.top / "bin" / name).chmod(0o755)
+
+    def called(self):
+        """What was asked of systemd and of the users' files."""
+        path = self.top / "called"
+        return path.read_text().splitlines() if path.exists() else []
 
     def configure(self, *lines):
         (self.top / "etc/quickmigrate/quickmigrate.conf").write_text(
@@ -26,10 +34,12 @@ class Leaving(unittest.TestCase):
     def run_script(self, name, *arguments):
         """Its status and what it says."""
         text = (SOURCE / "packaging" / "debian" / name).read_text()
-        for path in ("/etc/quickmigrate", "/var/lib/quickmigrate", "/var/log/quickmigrate", "/run/quickmigrate"):
+        for path in ("/etc/quickmigrate", "/var/lib/quickmigrate", "/var/log/quickmigrate", "/run/quickmigrate",
+                     "/etc/systemd/system", "/run/systemd/system", "/var/lib/prometheus"):
             text = text.replace(path, f"{self.top}{path}")
         result = subprocess.run(["sh", "-s", *arguments], input=text.replace("#DEBHELPER#", ""), text=True,
-                                capture_output=True, timeout=60, check=False)
+                                capture_output=True, timeout=60, check=False,
+                                env={"PATH": f"{self.top}/bin:/usr/sbin:/usr/bin:/sbin:/bin"})
         return result.returncode, result.stdout + result.stderr
 
     def journal(self, path, *files):
@@ -61,6 +71,7 @@ class Leaving(unittest.TestCase):
             status, said = self.run_script("unfinished", *arguments)
             self.assertEqual(status, 1)
             self.assertIn("the volume v is not finished", said)
+            self.assertIn("or abandon it: migratectl abandon v", said)
 
     def test_purge(self):
         kept = {"v.report", "v.report.history", "v-report.json", "v-report.json.sig", "v-manifest.mtree.zst"}
@@ -74,6 +85,39 @@ class Leaving(unittest.TestCase):
         self.assertIn("still has reports", said)
         self.assertEqual({path.name for path in self.state.iterdir()}, kept | {"open.journal"})
         self.assertFalse((self.top / "etc/quickmigrate").exists())
+
+    def test_what_runs_is_stopped_and_started_anew(self):
+        """Units are read when the package comes, too: a file server's drop-in counts at its next start."""
+        (self.top / "run/systemd/system").mkdir(parents=True)
+        self.assertEqual(self.run_script("quickmigrate.postinst", "configure"), (0, ""))
+        self.assertEqual(self.called(), ["systemctl daemon-reload"])
+        (self.top / "called").unlink()
+        text = (SOURCE / "packaging/debian/quickmigrate.prerm").read_text()
+        self.assertIn("/usr/libexec/quickmigrate/unfinished\n", text)
+        self.assertEqual(self.run_script("quickmigrate.postrm", "remove"), (0, ""))
+        self.assertEqual(self.called(), ["systemctl daemon-reload", "systemctl reset-failed migrate-*"])
+
+    def test_purge_leaves_nothing(self):
+        made = ["run/quickmigrate/v.sock", "var/lib/prometheus/node-exporter/quickmigrate.prom",
+                "etc/systemd/system/multi-user.target.wants/migrate-retriever@v.service",
+                "etc/systemd/system/sysinit.target.wants/migrate-guard@v.service",
+                "etc/systemd/system/timers.target.wants/migrate-crawler@v.timer",
+                "etc/systemd/system/timers.target.wants/migrate-textfile.timer",
+                "etc/systemd/system/migrate-guard@v.service.d/override.conf"]
+        others = ["var/lib/prometheus/node-exporter/other.prom", "etc/systemd/system/migrate-other.service"]
+        for name in made + others:
+            (self.top / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.top / name).write_text("")
+        self.assertEqual(self.run_script("quickmigrate.postrm", "remove"), (0, ""))
+        for name in made[:2]:
+            self.assertFalse((self.top / name).exists(), name)
+        self.assertEqual(self.run_script("quickmigrate.postrm", "purge"), (0, ""))
+        for name in made:
+            self.assertFalse((self.top / name).exists(), name)
+        for name in others:
+            self.assertTrue((self.top / name).exists(), name)
+        self.assertIn("userdel quickmigrate-worker", self.called())
+        self.assertIn("groupdel quickmigrate-monitor", self.called())
 
     def test_purge_of_nothing(self):
         (self.state / "v.takeover").write_text("")
