@@ -29,6 +29,10 @@ struct listing {
 	char *root; /* as the kernel calls it */
 	int root_fd;
 	bool begun; /* an array of JSON */
+	/* NULL: all are wanted; and how many are listed at most */
+	bool (*wanted)(void *arg, const struct journal_row *row);
+	void *arg;
+	uint64_t max, count;
 };
 
 /* ---- paths ----------------------------------------------------------------------------------- */
@@ -202,6 +206,9 @@ static bool print_row(void *arg, const struct journal_row *row)
 	/* It came and went; or it is as it was again, or nobody can tell where it is. */
 	if (!row->flags || (row->flags & JOURNAL_MADE && !path) || (!path && !names->len))
 		return true;
+	if ((listing->wanted && !listing->wanted(listing->arg, row)) ||
+	    ++listing->count > listing->max)
+		return true;
 	for (unsigned i = 0; i < names->len; i++) {
 		const struct journal_name *name = names->pdata[i];
 
@@ -215,6 +222,46 @@ static bool print_row(void *arg, const struct journal_row *row)
 	return true;
 }
 
+static bool open_listing(struct listing *listing, const struct volume_config *config,
+			 GError **error)
+{
+	listing->root_fd = open(config->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	listing->root = listing->root_fd < 0 ? NULL : migrate_fd_path(listing->root_fd);
+	if (!listing->root)
+		g_set_error(error, JOURNAL_ERROR, errno, "%s: %s", config->root, g_strerror(errno));
+	return listing->root != NULL;
+}
+
+static void close_listing(struct listing *listing)
+{
+	if (listing->root_fd >= 0)
+		close(listing->root_fd);
+	g_free(listing->root);
+}
+
+static bool print_rows(struct listing *listing, GError **error)
+{
+	const bool good = journal_each(listing->reader, 0, print_row, listing, error);
+
+	if (listing->ctl->json && good)
+		puts(listing->begun ? "]" : "[]");
+	return good;
+}
+
+bool ctl_list_changes(const struct ctl *ctl, const struct volume_config *config,
+		      struct journal_reader *reader,
+		      bool (*wanted)(void *arg, const struct journal_row *row), void *arg,
+		      uint64_t max, uint64_t *count, GError **error)
+{
+	struct listing listing = {
+		.ctl = ctl, .reader = reader, .wanted = wanted, .arg = arg, .max = max};
+	const bool good = open_listing(&listing, config, error) && print_rows(&listing, error);
+
+	*count = listing.count;
+	close_listing(&listing);
+	return good;
+}
+
 static enum ctl_exit list_changes(struct listing *listing)
 {
 	g_autoptr(GError) error = NULL;
@@ -223,9 +270,7 @@ static enum ctl_exit list_changes(struct listing *listing)
 	bool good = !opt_settle || journal_settle(listing->reader, true, -1, &error);
 
 	good = good && journal_state(listing->reader, &state, &error) &&
-	       journal_each(listing->reader, 0, print_row, listing, &error);
-	if (listing->ctl->json && good)
-		puts(listing->begun ? "]" : "[]");
+	       print_rows(listing, &error);
 	if (!good) {
 		ctl_complain("%s", error->message);
 		return CTL_REFUSED;
@@ -253,24 +298,19 @@ static enum ctl_exit list_changes(struct listing *listing)
 static enum ctl_exit run_changes(const struct ctl *ctl)
 {
 	struct volume_config *config = ctl_config(ctl);
-	struct listing listing = {.ctl = ctl, .root_fd = -1};
+	struct listing listing = {.ctl = ctl, .max = UINT64_MAX};
 	g_autoptr(GError) error = NULL;
 	enum ctl_exit result = CTL_REFUSED;
 
 	if (!config)
 		return CTL_USAGE;
-	listing.root_fd = open(config->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	listing.root = listing.root_fd < 0 ? NULL : migrate_fd_path(listing.root_fd);
-	if (!listing.root)
-		ctl_complain("%s: %s", config->root, g_strerror(errno));
-	else if ((listing.reader = journal_open(config->journal, &error)))
+	if (open_listing(&listing, config, &error) &&
+	    (listing.reader = journal_open(config->journal, &error)))
 		result = list_changes(&listing);
 	else
 		ctl_complain("%s", error->message);
 	journal_close(listing.reader);
-	if (listing.root_fd >= 0)
-		close(listing.root_fd);
-	g_free(listing.root);
+	close_listing(&listing);
 	config_free(config);
 	return result;
 }

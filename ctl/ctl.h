@@ -63,12 +63,12 @@ struct command {
 /* NAME_command, which run_NAME() does. */
 #define CTL_COMMAND(id, ...) const struct command id##_command = {__VA_ARGS__, .run = run_##id}
 
-extern const struct command accept_command, aside_command, attach_command, backup_list_command,
-	changes_command, check_command, cluster_command, commit_command, copy_command,
-	cutover_command, discover_command, doctor_command, doors_command, errors_command,
-	finalize_command, metrics_command, pause_command, quota_command, report_command,
-	resume_command, retry_command, rollback_command, skip_command, status_command,
-	takeover_command, throttle_command, trace_command, verify_command;
+extern const struct command abandon_command, accept_command, aside_command, attach_command,
+	backup_list_command, changes_command, check_command, cluster_command, commit_command,
+	copy_command, cutover_command, discover_command, doctor_command, doors_command,
+	errors_command, finalize_command, metrics_command, pause_command, quota_command,
+	report_command, resume_command, retry_command, rollback_command, skip_command,
+	status_command, takeover_command, throttle_command, trace_command, verify_command;
 
 /* Entries of a table of options, with their variables. */
 #define CTL_FLAG(name, variable, help)                                                             \
@@ -190,6 +190,16 @@ enum ctl_exit ctl_final(const struct ctl *ctl, const char *output, const char *k
 /* Adds to a status how far the old server follows, where it does; and prints that. */
 void ctl_rollback_status(const struct ctl *ctl, const char *volume, GKeyFile *status);
 void ctl_rollback_print_status(GKeyFile *status);
+/*
+ * Lists, as `changes` does, those that wanted() says, max at most; how many there are to *count.
+ * false with *error.
+ */
+struct journal_reader;
+struct journal_row;
+bool ctl_list_changes(const struct ctl *ctl, const struct volume_config *config,
+		      struct journal_reader *reader,
+		      bool (*wanted)(void *arg, const struct journal_row *row), void *arg,
+		      uint64_t max, uint64_t *count, GError **error);
 /* A volume was attached: its journal begins anew.  Says what is wrong. */
 enum ctl_exit ctl_journal_begin(const struct ctl *ctl);
 /* Adds [journal] of the volume to its status.  Whether there is one. */

@@ -14,7 +14,8 @@ static const struct command *const commands[] = {
 	&retry_command,	      &skip_command,	 &aside_command,    &accept_command,
 	&throttle_command,    &pause_command,	 &resume_command,   &verify_command,
 	&backup_list_command, &rollback_command, &finalize_command, &quota_command,
-	&changes_command,     &commit_command,	 &doors_command,    &cluster_command,
+	&changes_command,     &commit_command,	 &abandon_command,  &doors_command,
+	&cluster_command,
 };
 
 static const struct command *find_command(const char *name)

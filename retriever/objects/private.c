@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "lib/base/advice.h"
+#include "lib/base/error.h"
 #include "lib/base/filetree.h"
 #include "lib/base/project.h"
 #include "lib/source/posix_acl.h"
@@ -76,6 +77,10 @@ int private_open(struct retriever *retriever, bool create)
 	fd = lock_private(retriever, create);
 	if (fd < 0)
 		return fd;
+	if (faccessat(fd, PRIVATE_ABANDONED, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
+		close(fd);
+		return -ECANCELED;
+	}
 	own_remove(fd, "staging"); /* what a crash left there */
 	links = open_subdirectory(fd, MIGRATE_LINKS_DIR, 0700);
 	staging = open_subdirectory(fd, "staging", 0700);
@@ -147,6 +152,12 @@ static bool open_or_remake(struct retriever *retriever, GError **error)
 		private_set_attached(retriever);
 	if (ret == -EBUSY)
 		set_busy(retriever, error);
+	else if (ret == -ECANCELED)
+		error_set(error, EKEYREJECTED,
+			  "[volume %s] root: %s: its migration is being abandoned: give migratectl "
+			  "abandon %s again",
+			  retriever->config->name, retriever->config->root,
+			  retriever->config->name);
 	else if (ret < 0)
 		g_set_error(error, RETRIEVER_ERROR, 0, "[volume %s] root: %s/%s: %s%s",
 			    retriever->config->name, retriever->config->root, MIGRATE_PRIVATE_DIR,

@@ -38,6 +38,9 @@ void private_leave(struct retriever *retriever);
  * is `copying`. */
 #define COPY_DIR "copy"
 
+/* In .migrate/: migratectl abandon has begun to remove what is here.  Nothing is served then. */
+#define PRIVATE_ABANDONED "abandoned"
+
 /* Closes all of it and the root. */
 void private_close(struct retriever *retriever);
 

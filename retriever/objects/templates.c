@@ -63,10 +63,10 @@ struct templates *templates_new(int private_fd, bool attached, GError **error)
 	t->dir_fd = private_fd;
 	ret = private_fd < 0 ? 0 : load_template(t);
 	if (ret && (attached || ret != -ENOENT)) {
-		g_set_error(error, RETRIEVER_ERROR, 0,
-			    "%s/%s is damaged or gone: the stubs' handles cannot be read; restore "
-			    "the file",
-			    MIGRATE_PRIVATE_DIR, TEMPLATES_FILE);
+		error_set(error, ret == -ENOENT || ret == -EBADMSG ? EKEYREJECTED : -ret,
+			  "%s/%s is damaged or gone: the stubs' handles cannot be read; restore "
+			  "the file, or abandon the migration (migratectl abandon)",
+			  MIGRATE_PRIVATE_DIR, TEMPLATES_FILE);
 		templates_free(t);
 		return NULL;
 	}

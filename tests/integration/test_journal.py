@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 import struct
+import subprocess
 import sys
 import threading
 
@@ -16,7 +17,7 @@ import nfs3                                                             # noqa: 
 import smbfiles                                                         # noqa: E402
 from harness import case, expect, main, same                            # noqa: E402
 from sandbox import BASE, sh, wait_for                                  # noqa: E402
-from servers import NEW, OLD, Stalled, stack                            # noqa: E402
+from servers import NEW, OLD, VOLUME, Stalled, stack                   # noqa: E402
 
 QUEUE = '/proc/sys/fs/fanotify/max_queued_events'
 
@@ -95,6 +96,47 @@ def over_nfs(args):
     same(migration.journal.wait(60), 0, "the journal's exit status")
     expect(migration.ctl('changes', may_fail=True) is None, 'there are changes after the end')
     expect('closed' in migration.ctl('status'), 'status does not say that the way back is closed')
+
+
+def abandon(migration, *options):
+    """Its status, and what it says."""
+    done = subprocess.run([migration.program('migratectl'), '--config', migration.config, 'abandon', *options, VOLUME],
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+def is_refused(migration, *words):
+    status, said = abandon(migration, '--yes')
+    same(status, 1, f'the status of what said {said}')
+    for word in words:
+        expect(word in said, f'{word} is not in {said}')
+    expect(os.path.exists(NEW + '/a/0'), 'nothing is removed')
+
+
+@case()
+def abandoned(args):
+    """Not while a file server has it, nor with what is here alone, unless that is said."""
+    migration = begin(args)
+    migration.start_server()
+    client = migration.server.client()
+    client.write(client.walk('a/0')[0], 0, b'changed', nfs3.FILE_SYNC)
+    is_refused(migration, 'serves it: take it out of ganesha.conf, then: systemctl restart nfs-ganesha')
+    migration.crawl()
+    migration.server.stop()
+    is_refused(migration, 'data                      a/0\n', '1 objects that clients changed are not on the old server',
+               'nobody has compared the whole files', '--discard removes them all the same')
+    migration.rollback(f'--to={OLD}')
+    migration.ctl('verify', '--content')
+    same(abandon(migration, '--dry-run')[0], 0, 'the status once it is carried back and compared')
+    is_refused(migration, 'its retriever still runs')
+    migration.retriever.stop()
+    status, said = abandon(migration, '--yes', '--discard')
+    same(status, 0, f'the status of what said {said}')
+    same(os.listdir(NEW), [], 'the root')
+    same(migration.journal.wait(60), 0, "the journal's exit status")
+    with open(OLD + '/a/0') as file:
+        expect(file.read().startswith('changed'), "the old server's file is as it was")
+    expect(set('abc') <= set(os.listdir(OLD)), "the old server's directories")
 
 
 @case(short=True)

@@ -155,8 +155,17 @@ class Client:
                     self.sh(SUMS).splitlines())
 
 
+# Users, groups, units in memory, sockets and mounts of ours.
+OTHERS = """getent passwd group | grep -E '^quickmigrate|:quickmigrate' || true
+systemctl list-units --all --no-legend --plain 'migrate-*' | cut -d ' ' -f 1
+systemctl show -P DropInPaths nfs-ganesha smbd
+find /run -path '*migrate*'
+ps -eo args | grep '[m]igrate-' || true"""
+
+
 def files(machine):
-    found = machine.sh('find /etc /usr /var').splitlines()
+    """And what else there is."""
+    found = machine.sh('find /etc /usr /var; ' + OTHERS).splitlines()
     return {path for path in found if not OF_DPKG.match(path)}
 
 

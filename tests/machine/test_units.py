@@ -176,6 +176,55 @@ def each_unit_in_its_sandbox(args):
         expect('finalize projects' in machine.sh(f'journalctl -qx MESSAGE_ID={WHOLE}'), 'the catalog has it')
 
 
+# What purge leaves, but for the reports.
+LEFT = """find /etc /run /var/lib/prometheus -name '*migrate*'
+getent passwd group | grep quickmigrate
+systemctl list-units --all --no-legend --plain 'migrate-*'
+ps -eo args | grep '[m]igrate-'
+true"""
+
+
+@case()
+def abandoned_and_purged(args):
+    """Nothing hangs whatever is stopped first, what is here alone is not removed unasked, and purge leaves
+    nothing."""
+    with Machine('newserver') as machine:
+        old = machine.path(OF_THE_MACHINE)
+        fill(old)
+        begin(args, machine, f'file://{OF_THE_MACHINE}', **{'guard-wait': '1'})
+        machine.sh(f'migratectl attach projects && ls {ROOT} && ls {ROOT}/files >/dev/null')
+
+        machine.sh('systemctl stop migrate-guard@projects')
+        expect('Input/output error' in machine.sh(f'timeout 60 cat {ROOT}/files/1 2>&1', 1), 'what is not here')
+        machine.sh('systemctl stop migrate-retriever@projects; '
+                   'systemctl start migrate-guard@projects migrate-retriever@projects')
+        same(machine.sh(reader(1, 2)), '', 'what is read when they are back')
+
+        refusal = machine.run('apt purge quickmigrate')
+        expect(refusal.returncode and 'migratectl abandon projects' in refusal.stdout, refusal.stdout)
+        machine.sh(f'echo made here >{ROOT}/files/new')
+        refusal = machine.sh('migratectl abandon --yes projects 2>&1', 1)
+        for line in ('made,data                 files/new', '2 objects that clients changed are not on the old server',
+                     'nobody has compared the whole files', 'nothing was done: --discard removes them all the same'):
+            expect(line in refusal, f'{line} is not in {refusal}')
+        machine.sh(f'rm {ROOT}/files/new')
+        said = machine.sh('migratectl abandon --yes --discard projects 2>&1')
+        expect(f'projects: abandoned; {ROOT} is empty' in said, said)
+        same(machine.sh(f'timeout 60 find {ROOT} -mindepth 1'), '', 'the root')
+        same(machine.sh('systemctl list-units --no-legend "migrate-*"'), '', 'what runs')
+        same(len(os.listdir(old + '/files')), FILES, "the old server's files")
+
+        # Another file system there, with nothing of a migration.
+        machine.sh('systemctl start migrate-guard@projects')
+        machine.sh(f'umount {ROOT}')
+        wait_for('the guard ends', lambda: machine.show('migrate-guard@projects', 'ActiveState') == 'inactive')
+        machine.sh(f'mount {ROOT} && timeout 60 ls {ROOT} && mkdir -p /var/lib/prometheus/node-exporter && '
+                   'systemctl start migrate-guard@projects migrate-textfile && systemctl enable migrate-textfile.timer')
+        machine.sh('apt purge quickmigrate')
+        machine.sh(f'timeout 60 ls {ROOT}')
+        same(machine.sh(LEFT), '', 'what is left')
+
+
 def metrics(machine):
     """What the journal and the way back know is among them."""
     machine.sh('mkdir -p /var/lib/prometheus/node-exporter && systemctl start migrate-textfile')

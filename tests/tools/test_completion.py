@@ -12,7 +12,7 @@ import unittest
 from tools import PROGRAMS, SOURCE, run
 
 COMPLETION = SOURCE / "packaging" / "completion"
-LINES, COLUMNS = 30, 80
+LINES, COLUMNS = 32, 80
 BASH = r"""
 source /usr/share/bash-completion/bash_completion
 source "$1"

@@ -27,7 +27,8 @@ OTHERS = {
     'vfs_migrate': ['common'],
     'lib/source/smb/worker': ['lib/source/smb', 'lib/base'],
     'ctl/discover/worker': ['ctl/discover', 'lib/base'],
-    'ctl': ['ctl/check', 'ctl/cluster', 'ctl/discover', 'ctl/doctor', 'ctl/doors', 'ctl/report', 'ctl/rollback', 'retriever/volume'],
+    'ctl': ['ctl/abandon', 'ctl/check', 'ctl/cluster', 'ctl/discover', 'ctl/doctor', 'ctl/doors', 'ctl/report',
+            'ctl/rollback', 'retriever/volume'],
 }
 # one library
 OTHERS['fsal_migrate/takeover'] = ['fsal_migrate']

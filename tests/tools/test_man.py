@@ -72,7 +72,7 @@ class Pages(unittest.TestCase):
         taken = set()
         for line in re.findall(r"^ \*   ([a-z][a-z, ]*)", contract, re.M):
             taken |= set(re.findall(r"[a-z]+", line.split("  ")[0]))
-        self.assertEqual(shown - {"backup-list", "changes", "check", "cluster", "commit", "cutover",
+        self.assertEqual(shown - {"abandon", "backup-list", "changes", "check", "cluster", "commit", "cutover",
                                   "discover", "doctor", "doors", "metrics", "quota", "rollback", "takeover"},
                          taken - {"settings", "proof", "mend", "names", "finalizable"})
 

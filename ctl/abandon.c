@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A migration is abandoned: clients are to go on with the old server, which is not touched.
+ *
+ * What exists here alone is not removed unasked: what clients changed and nobody carried back, what
+ * was in the root before, what is set aside, and whole files that nobody has compared with the old
+ * server's, which may have been changed there since.  Whoever is killed gives the command again
+ * (removal.h has the order); the guard ends last.
+ */
+#include "ctl/ctl.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/record.h"
+#include "ctl/abandon/removal.h"
+#include "ctl/rollback/ledger.h"
+#include "ctl/rollback/run.h"
+#include "journal/store/close.h"
+#include "journal/store/live.h"
+#include "journal/store/reader.h"
+#include "lib/config/config.h"
+#include "lib/report/omissions.h"
+
+#define SHOWN	  20 /* changes */
+#define SETTLE_MS 60000
+#define SAMPLE	  CTL_SAMPLE_ALL
+#define CLUSTERED "/var/lib/quickmigrate/%s.cluster"
+
+static gboolean opt_discard, opt_keep;
+
+struct abandon {
+	const struct ctl *ctl;
+	const struct volume_config *config;
+	int root_fd;
+	struct removal found;
+	struct ledger *ledger; /* NULL: nothing was */
+	uint64_t changed;      /* objects that would be lost with what clients did to them */
+	char *unknown;	       /* why that cannot be told; NULL: it can */
+	bool compared;	       /* whole files are the same there, as far as anybody can tell */
+};
+
+static void clear_abandon(struct abandon *abandon)
+{
+	removal_clear(&abandon->found);
+	if (abandon->ledger)
+		ledger_close(abandon->ledger);
+	if (abandon->root_fd >= 0)
+		close(abandon->root_fd);
+	g_free(abandon->unknown);
+}
+
+/* ---- what clients changed -------------------------------------------------------------------- */
+
+/* Not carried back; with --keep: and of a file that does not stay. */
+static bool is_lost_change(void *arg, const struct journal_row *row)
+{
+	const struct abandon *abandon = arg;
+	struct stat st;
+	int fd;
+	bool lost;
+
+	if (abandon->ledger && ledger_is_done(abandon->ledger, &row->handle, row->generation))
+		return false;
+	if (!opt_keep)
+		return true;
+	fd = migrate_binding_open(abandon->root_fd, &row->handle, O_PATH | O_CLOEXEC);
+	lost = fd >= 0 && fstat(fd, &st) == 0 && !S_ISDIR(st.st_mode) &&
+	       migrate_has_record(fd) != 0;
+	if (fd >= 0)
+		close(fd);
+	return lost;
+}
+
+static bool count_lost_changes(const struct abandon *abandon, struct journal_reader *reader,
+			       uint64_t *count, GError **error)
+{
+	struct ctl quiet = *abandon->ctl;
+
+	quiet.json = false;
+	return ctl_list_changes(&quiet, abandon->config, reader, is_lost_change, (void *)abandon, 0,
+				count, error);
+}
+
+static bool list_lost_changes(struct abandon *abandon, struct journal_reader *reader,
+			      GError **error)
+{
+	const struct ctl *ctl = abandon->ctl;
+	const int64_t asked = journal_realtime();
+	g_autofree char *dir = rollback_directory(abandon->config);
+	struct journal_state state;
+	uint64_t listed;
+
+	if (!journal_settle(reader, true, -1, error) || !journal_state(reader, &state, error))
+		return false;
+	if (state.full || state.unread || (!state.complete && state.gap < asked))
+		abandon->unknown = g_strdup("the journal may lack some");
+	if (!abandon->ledger && g_file_test(dir, G_FILE_TEST_IS_DIR))
+		abandon->ledger = ledger_open(dir, state.id, false, NULL);
+	if (!count_lost_changes(abandon, reader, &abandon->changed, error))
+		return false;
+	if (abandon->changed && !ctl->json)
+		printf("%s: what clients changed and nobody carried back:\n", ctl->volume);
+	if (!ctl_list_changes(ctl, abandon->config, reader, is_lost_change, abandon,
+			      ctl->json ? UINT64_MAX : SHOWN, &listed, error))
+		return false;
+	if (abandon->changed > SHOWN && !ctl->json)
+		printf("  ... and %" G_GUINT64_FORMAT " more: --json lists all\n",
+		       abandon->changed - SHOWN);
+	return true;
+}
+
+static void look_at_changes(struct abandon *abandon)
+{
+	g_autoptr(GError) error = NULL;
+	struct journal_reader *reader = NULL;
+
+	if (journal_is_closed(abandon->config->journal))
+		abandon->unknown = g_strdup("the journal was closed (" PROGRAM " commit)");
+	else if (!(reader = journal_open(abandon->config->journal, &error)) ||
+		 !list_lost_changes(abandon, reader, &error))
+		abandon->unknown = g_strdup(error->message);
+	journal_close(reader);
+}
+
+/* Of a root that is not attached (any more); it may be another one that is not mounted now. */
+static void look_at_journal_of_before(struct abandon *abandon)
+{
+	struct journal_reader *reader = journal_open(abandon->config->journal, NULL);
+	struct journal_state state;
+
+	if (reader && journal_state(reader, &state, NULL))
+		abandon->changed = state.rows;
+	journal_close(reader);
+}
+
+static bool was_compared(const struct ctl *ctl)
+{
+	enum ctl_exit result;
+	struct ctl_link *link = ctl_link_open(ctl, ctl->volume, &result);
+	g_autoptr(GKeyFile) reply = NULL;
+
+	if (!link)
+		return false;
+	result = ctl_ask(link, "proof", true, &reply);
+	ctl_link_close(link);
+	if (result)
+		return false;
+	g_autofree char *state = ctl_text(reply, "proof", "state");
+	return !strcmp(state, "through") && ctl_number(reply, "proof", "sample") == SAMPLE &&
+	       !ctl_number(reply, "proof", "findings");
+}
+
+/* ---- what is said before --------------------------------------------------------------------- */
+
+static void print_what(const struct abandon *abandon)
+{
+	FILE *out = abandon->ctl->json ? stderr : stdout;
+	const struct removal *found = &abandon->found;
+	const char *name = abandon->ctl->volume, *root = abandon->config->root;
+	g_autofree char *bytes = ctl_bytes(found->whole_bytes);
+
+	if (!found->attached)
+		fprintf(out, "%s: not attached: in %s nothing is removed%s\n", name, root,
+			migrate_has_private(abandon->root_fd) ? " but the copy" : "");
+	else
+		fprintf(out,
+			"%s: of %s %" G_GUINT64_FORMAT
+			" files are whole (%s): they %s; %" G_GUINT64_FORMAT
+			" are not: they are removed\n",
+			name, root, found->whole, bytes, opt_keep ? "stay" : "are removed",
+			found->unfinished);
+	if (found->mounts)
+		fprintf(out, "%s: %s/%s stays, on which something is mounted%s\n", name, root,
+			found->first_mount, found->mounts > 1 ? ", and others" : "");
+}
+
+/* Whether something is here that is nowhere else, or may be; a line for each kind. */
+static bool say_what_is_here_alone(const struct abandon *abandon)
+{
+	const char *name = abandon->ctl->volume;
+	const struct removal *found = &abandon->found;
+	bool alone = false;
+
+	if (abandon->changed)
+		alone = !ctl_complain("%s: %" G_GUINT64_FORMAT
+				      " objects that clients changed are not on the old server as "
+				      "they are here: carry them back (" PROGRAM " rollback %s)",
+				      name, abandon->changed, name);
+	if (abandon->unknown)
+		alone = !ctl_complain("%s: what clients changed cannot be told: %s", name,
+				      abandon->unknown);
+	if (!found->attached)
+		return alone;
+	if (found->aside && !opt_keep)
+		alone = !ctl_complain("%s: %" G_GUINT64_FORMAT
+				      " objects are set aside: see " PROGRAM " aside %s",
+				      name, found->aside, name);
+	if (found->adopted && !opt_keep)
+		alone = !ctl_complain("%s: %s had files before it was attached (--adopt)", name,
+				      abandon->config->root);
+	if (found->whole && !found->adopted && !abandon->compared && !opt_keep)
+		alone = !ctl_complain(
+			"%s: nobody has compared the whole files with the old server: if "
+			"it was changed since, it lacks them: " PROGRAM " verify --content %s",
+			name, name);
+	return alone;
+}
+
+static enum ctl_exit check_loss(const struct abandon *abandon)
+{
+	const char *name = abandon->ctl->volume;
+
+	if (!say_what_is_here_alone(abandon) || opt_discard)
+		return CTL_OK;
+	ctl_complain("%s: nothing was done: --discard removes them all the same%s", name,
+		     opt_keep || !abandon->found.attached
+			     ? ""
+			     : ", --keep leaves what is whole where it is");
+	return CTL_REFUSED;
+}
+
+/* ---- who is in the way ----------------------------------------------------------------------- */
+
+/* File servers that have it, as its retriever knows them; a line for each. */
+static bool is_served(const struct ctl *ctl)
+{
+	enum ctl_exit result;
+	struct ctl_link *link = ctl_link_open(ctl, ctl->volume, &result);
+	g_autoptr(GKeyFile) reply = NULL;
+	g_auto(GStrv) doors = NULL;
+
+	if (!link)
+		return false;
+	result = ctl_ask(link, "status verbose", true, &reply);
+	ctl_link_close(link);
+	doors = result ? NULL : g_key_file_get_keys(reply, "doors", NULL, NULL);
+	for (char **pid = doors; pid && *pid; pid++) {
+		g_autofree char *program = ctl_text(reply, "doors", *pid);
+		const bool smb = g_str_has_prefix(program, "smbd");
+
+		ctl_complain("%s: %s (%s) serves it: take it out of %s, then: systemctl restart %s",
+			     ctl->volume, program, *pid, smb ? "smb.conf" : "ganesha.conf",
+			     smb ? "smbd" : "nfs-ganesha");
+	}
+	return doors && *doors;
+}
+
+static enum ctl_exit check_state(const struct abandon *abandon)
+{
+	const char *name = abandon->ctl->volume;
+	g_autofree char *clustered = g_strdup_printf(CLUSTERED, name);
+
+	if (access(clustered, F_OK) == 0) {
+		ctl_complain("%s: a cluster has it: remove its resources there, and %s on each "
+			     "node, first",
+			     name, clustered);
+		return CTL_REFUSED;
+	}
+	if (!abandon->found.attached && !migrate_has_private(abandon->root_fd) &&
+	    omissions_was_attached(abandon->root_fd)) {
+		ctl_complain(
+			"%s: it is finished: what is in %s is the only copy, and stays; there is "
+			"nothing to abandon",
+			name, abandon->config->root);
+		return CTL_REFUSED;
+	}
+	return is_served(abandon->ctl) ? CTL_REFUSED : CTL_OK;
+}
+
+/* ---- units ----------------------------------------------------------------------------------- */
+
+/* With all of them; whether it went well.  Where no systemd runs nothing is to be done. */
+static bool run_systemctl(const char *volume, const char *verb, const char *const *units)
+{
+	g_autoptr(GPtrArray) argv = g_ptr_array_new_with_free_func(g_free);
+	g_autoptr(GError) error = NULL;
+	int status;
+
+	if (access("/run/systemd/system", F_OK) < 0)
+		return true;
+	g_ptr_array_add(argv, g_strdup("systemctl"));
+	g_ptr_array_add(argv, g_strdup("-q"));
+	g_ptr_array_add(argv, g_strdup(verb));
+	for (; *units; units++) {
+		g_auto(GStrv) parts = g_strsplit(*units, "@", 2);
+
+		g_ptr_array_add(argv, g_strdup_printf("%s@%s%s", parts[0], volume, parts[1]));
+	}
+	g_ptr_array_add(argv, NULL);
+	return g_spawn_sync(NULL, (char **)argv->pdata, NULL,
+			    G_SPAWN_SEARCH_PATH | G_SPAWN_STDERR_TO_DEV_NULL, NULL, NULL, NULL,
+			    NULL, &status, &error) &&
+	       g_spawn_check_wait_status(status, NULL);
+}
+
+static const char *const stopped_first[] = {
+	"migrate-crawler@.timer",     "migrate-crawler-stop@.timer",
+	"migrate-copy@.timer",	      "migrate-verify@.timer",
+	"migrate-crawler@.service",   "migrate-copy@.service",
+	"migrate-verify@.service",    "migrate-rollback@.service",
+	"migrate-retriever@.service", NULL};
+static const char *const guards[] = {"migrate-guard@.service", NULL};
+static const char *const stopped_last[] = {"migrate-journal@.service", "migrate-guard@.service",
+					   NULL};
+
+static bool end_units(const char *volume, const char *const *units)
+{
+	const bool stopped = run_systemctl(volume, "stop", units);
+	const bool disabled = run_systemctl(volume, "disable", units);
+
+	run_systemctl(volume, "reset-failed", units);
+	return stopped && disabled;
+}
+
+/* ---- doing it -------------------------------------------------------------------------------- */
+
+/* Since it was looked at.  The journal still runs. */
+static bool is_as_it_was(const struct abandon *abandon)
+{
+	struct journal_reader *reader;
+	uint64_t changed = 0;
+	bool same;
+
+	if (opt_discard || abandon->found.begun || !abandon->found.attached)
+		return true;
+	reader = journal_open(abandon->config->journal, NULL);
+	same = reader && journal_settle(reader, false, SETTLE_MS, NULL) &&
+	       count_lost_changes(abandon, reader, &changed, NULL) && !changed;
+	journal_close(reader);
+	return same || ctl_complain("%s: something was changed there meanwhile: give the command "
+				    "again",
+				    abandon->ctl->volume);
+}
+
+static bool remove_files(const struct abandon *abandon)
+{
+	const char *name = abandon->ctl->volume;
+	g_autofree char *failed = NULL;
+	const int ret = removal_run(abandon->root_fd, opt_keep, &failed);
+
+	if (ret == -EBUSY && !failed)
+		return ctl_complain("%s: its retriever still runs: end it, then give the command "
+				    "again",
+				    name);
+	return !ret ||
+	       ctl_complain("%s/%s: cannot be removed: %s: see to it, then give the command "
+			    "again",
+			    abandon->config->root, failed ? failed : "", g_strerror(-ret));
+}
+
+/* Programs of this machine are kept from what is unfinished until all of that is gone. */
+static enum ctl_exit remove_volume(const struct abandon *abandon)
+{
+	const char *name = abandon->ctl->volume;
+	g_autoptr(GError) error = NULL;
+
+	if (abandon->config->guard != GUARD_NO)
+		run_systemctl(name, "start", guards);
+	if (!end_units(name, stopped_first)) {
+		ctl_complain(
+			"%s: its units do not end: see systemctl list-units 'migrate-*@%s*', then "
+			"give the command again",
+			name, name);
+		return CTL_REFUSED;
+	}
+	if (!is_as_it_was(abandon) || !remove_files(abandon))
+		return CTL_REFUSED;
+	if (!journal_close_for_good(abandon->config->journal, &error) &&
+	    !g_error_matches(error, JOURNAL_ERROR, ENOENT)) {
+		ctl_complain("%s", error->message);
+		return CTL_REFUSED;
+	}
+	/* Its process does not begin again before it is stopped; the next migration's may. */
+	if (end_units(name, stopped_last) && journal_reopen(abandon->config->journal, NULL))
+		return CTL_OK;
+	ctl_complain("%s: its guard does not end: systemctl stop migrate-guard@%s", name, name);
+	return CTL_REFUSED;
+}
+
+static void print_done(const struct abandon *abandon)
+{
+	const char *name = abandon->ctl->volume, *root = abandon->config->root;
+	FILE *out = abandon->ctl->json ? stderr : stdout;
+
+	fprintf(out, "%s: abandoned; %s %s\n", name, root,
+		migrate_is_vacant(abandon->root_fd, false) ? "is empty"
+							   : "has what was left there");
+	fprintf(out,
+		"%s: what still names it: [volume %s] in %s, the export or share in the file "
+		"servers' configuration, and systemctl revert migrate-retriever@%s "
+		"migrate-guard@%s\n",
+		name, name, abandon->ctl->config_file ? abandon->ctl->config_file : CONFIG_FILE,
+		name, name);
+}
+
+static enum ctl_exit confirm_abandon(const struct abandon *abandon)
+{
+	return ctl_confirm(abandon->ctl, "%s: the migration is abandoned%s", abandon->ctl->volume,
+			   !abandon->found.attached ? ""
+			   : opt_keep		    ? ", and what is unfinished is removed"
+						    : ", and its root is emptied");
+}
+
+static enum ctl_exit look_at_volume(struct abandon *abandon)
+{
+	int ret;
+
+	abandon->root_fd = open(abandon->config->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ret = abandon->root_fd < 0 ? -errno : removal_look(abandon->root_fd, &abandon->found);
+	if (ret) {
+		ctl_complain("%s: cannot be looked at: %s", abandon->config->root,
+			     g_strerror(-ret));
+		return CTL_REFUSED;
+	}
+	ret = (int)check_state(abandon);
+	if (ret)
+		return (enum ctl_exit)ret;
+	if (abandon->found.begun) {
+		fprintf(stderr, "%s: goes on with what was begun before\n", abandon->ctl->volume);
+		return CTL_OK;
+	}
+	if (abandon->found.attached) {
+		look_at_changes(abandon);
+		abandon->compared = was_compared(abandon->ctl);
+	} else {
+		look_at_journal_of_before(abandon);
+	}
+	print_what(abandon);
+	return check_loss(abandon);
+}
+
+static enum ctl_exit run_abandon(const struct ctl *ctl)
+{
+	struct volume_config *config = ctl_config(ctl);
+	struct abandon abandon = {.ctl = ctl, .config = config, .root_fd = -1};
+	enum ctl_exit result;
+
+	if (!config)
+		return CTL_USAGE;
+	result = look_at_volume(&abandon);
+	if (!result && !ctl->dry_run)
+		result = confirm_abandon(&abandon);
+	if (!result && !ctl->dry_run)
+		result = remove_volume(&abandon);
+	if (!result && !ctl->dry_run)
+		print_done(&abandon);
+	clear_abandon(&abandon);
+	config_free(config);
+	return result;
+}
+
+static const GOptionEntry abandon_options[] = {
+	CTL_OPTION_DRY_RUN,
+	CTL_OPTION_YES,
+	CTL_FLAG("keep", opt_keep, "what is whole stays where it is"),
+	CTL_FLAG("discard", opt_discard, "remove what is here alone, too"),
+	CTL_OPTION_JSON,
+	{NULL},
+};
+
+CTL_COMMAND(abandon, "abandon", "NAME", 1, 1,
+	    "end a migration without the data, and leave an empty root",
+	    .example = "abandon projects",
+	    .changes = "ends the volume's units, and removes its files here alone",
+	    .exits = CTL_EXITS_ALONE, .options = abandon_options);
