@@ -160,7 +160,7 @@ OTHERS = """getent passwd group | grep -E '^quickmigrate|:quickmigrate' || true
 systemctl list-units --all --no-legend --plain 'migrate-*' | cut -d ' ' -f 1
 systemctl show -P DropInPaths nfs-ganesha smbd
 find /run -path '*migrate*'
-ps -eo args | grep '[m]igrate-' || true"""
+ps -eo comm | grep '^migrate' || true"""
 
 
 def files(machine):

@@ -180,7 +180,7 @@ def each_unit_in_its_sandbox(args):
 LEFT = """find /etc /run /var/lib/prometheus -name '*migrate*'
 getent passwd group | grep quickmigrate
 systemctl list-units --all --no-legend --plain 'migrate-*'
-ps -eo args | grep '[m]igrate-'
+ps -eo comm | grep '^migrate'
 true"""
 
 
