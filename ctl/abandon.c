@@ -127,14 +127,19 @@ static void look_at_changes(struct abandon *abandon)
 	journal_close(reader);
 }
 
-/* Of a root that is not attached (any more); it may be another one that is not mounted now. */
+/* There is one of a root that was attached alone. */
 static void look_at_journal_of_before(struct abandon *abandon)
 {
 	struct journal_reader *reader = journal_open(abandon->config->journal, NULL);
 	struct journal_state state;
 
-	if (reader && journal_state(reader, &state, NULL))
+	if (!reader)
+		return;
+	if (journal_state(reader, &state, NULL))
 		abandon->changed = state.rows;
+	abandon->unknown = g_strdup_printf("nothing of the migration is in %s: mount its file "
+					   "system, if it is on another one",
+					   abandon->config->root);
 	journal_close(reader);
 }
 
@@ -226,28 +231,35 @@ static enum ctl_exit check_loss(const struct abandon *abandon)
 
 /* ---- who is in the way ----------------------------------------------------------------------- */
 
-/* File servers that have it, as its retriever knows them; a line for each. */
-static bool is_served(const struct ctl *ctl)
+struct serving {
+	const char *volume;
+	bool found;
+};
+
+static bool say_server(void *arg, pid_t pid)
 {
-	enum ctl_exit result;
-	struct ctl_link *link = ctl_link_open(ctl, ctl->volume, &result);
-	g_autoptr(GKeyFile) reply = NULL;
-	g_auto(GStrv) doors = NULL;
+	struct serving *serving = arg;
+	g_autofree char *path = g_strdup_printf("/proc/%d/comm", (int)pid), *program = NULL;
 
-	if (!link)
-		return false;
-	result = ctl_ask(link, "status verbose", true, &reply);
-	ctl_link_close(link);
-	doors = result ? NULL : g_key_file_get_keys(reply, "doors", NULL, NULL);
-	for (char **pid = doors; pid && *pid; pid++) {
-		g_autofree char *program = ctl_text(reply, "doors", *pid);
-		const bool smb = g_str_has_prefix(program, "smbd");
+	serving->found = true;
+	if (!g_file_get_contents(path, &program, NULL, NULL))
+		program = g_strdup("a file server of a container");
 
-		ctl_complain("%s: %s (%s) serves it: take it out of %s, then: systemctl restart %s",
-			     ctl->volume, program, *pid, smb ? "smb.conf" : "ganesha.conf",
-			     smb ? "smbd" : "nfs-ganesha");
-	}
-	return doors && *doors;
+	const bool smb = g_str_has_prefix(g_strchomp(program), "smbd");
+
+	ctl_complain("%s: %s (%d) serves it: take it out of %s, then: systemctl restart %s",
+		     serving->volume, program, (int)pid, smb ? "smb.conf" : "ganesha.conf",
+		     smb ? "smbd" : "nfs-ganesha");
+	return true;
+}
+
+/* Whether its retriever runs or not.  A line for each file server. */
+static bool is_served(const struct abandon *abandon)
+{
+	struct serving serving = {.volume = abandon->ctl->volume};
+
+	migrate_each_door(abandon->config->socket, say_server, &serving);
+	return serving.found;
 }
 
 static enum ctl_exit check_state(const struct abandon *abandon)
@@ -269,7 +281,7 @@ static enum ctl_exit check_state(const struct abandon *abandon)
 			name, abandon->config->root);
 		return CTL_REFUSED;
 	}
-	return is_served(abandon->ctl) ? CTL_REFUSED : CTL_OK;
+	return is_served(abandon) ? CTL_REFUSED : CTL_OK;
 }
 
 /* ---- units ----------------------------------------------------------------------------------- */
@@ -368,7 +380,8 @@ static enum ctl_exit remove_volume(const struct abandon *abandon)
 			name, name);
 		return CTL_REFUSED;
 	}
-	if (!is_as_it_was(abandon) || !remove_files(abandon))
+	/* One that served it before its configuration was changed may have begun again. */
+	if (is_served(abandon) || !is_as_it_was(abandon) || !remove_files(abandon))
 		return CTL_REFUSED;
 	if (!journal_close_for_good(abandon->config->journal, &error) &&
 	    !g_error_matches(error, JOURNAL_ERROR, ENOENT)) {

@@ -48,24 +48,6 @@ void peer_add_open(struct peer *peer, GPtrArray *list)
 		requests_add_open(peer->requests, list);
 }
 
-void peer_add_door(const struct peer *peer, GKeyFile *file)
-{
-	struct ucred cred;
-	socklen_t len = sizeof(cred);
-
-	if ((peer->role != MIGRATE_ROLE_DOOR && peer->role != MIGRATE_ROLE_PLAIN_DOOR) ||
-	    getsockopt(peer->sock, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0)
-		return;
-
-	g_autofree char *path = g_strdup_printf("/proc/%d/comm", (int)cred.pid), *name = NULL;
-	g_autofree char *key = g_strdup_printf("%d", (int)cred.pid);
-
-	/* The guard is connected as one. */
-	if (g_file_get_contents(path, &name, NULL, NULL) &&
-	    strcmp(g_strstrip(name), "migrate-guard") != 0)
-		g_key_file_set_string(file, "doors", key, name);
-}
-
 /* ---- what is sent ---- */
 
 /* -EAGAIN: not now, for whatever reason. */

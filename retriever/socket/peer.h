@@ -23,9 +23,6 @@ struct peer *peer_new(struct retriever *retriever, int sock, bool watcher,
 /* Main thread. */
 void peer_disconnect(struct peer *peer);
 
-/* Adds the process to [doors], as NUMBER=NAME, if it serves clients.  Main thread. */
-void peer_add_door(const struct peer *peer, GKeyFile *file);
-
 bool peer_is_watcher(const struct peer *peer);
 
 /* Adds what it waits for (requests_describe()).  Main thread. */

@@ -105,10 +105,8 @@ static void describe(void *arg, GKeyFile *file)
 	g_autoptr(GPtrArray) list = requests_list_new();
 	struct server *server = arg;
 
-	for (guint i = 0; i < server->peers->len; i++) {
+	for (guint i = 0; i < server->peers->len; i++)
 		peer_add_open(server->peers->pdata[i], list);
-		peer_add_door(server->peers->pdata[i], file);
-	}
 	requests_describe(list, file);
 }
 
