@@ -15,6 +15,8 @@
 #include "common/migrate.h"
 #include "crawler/progress.h"
 #include "crawler/walk.h"
+#include "lib/base/terminal.h"
+#include "lib/base/text.h"
 
 #define STATUS_MS      1000
 #define PLAIN_MS       10000
@@ -29,7 +31,7 @@ struct crawl {
 	bool stop; /* a signal came */
 	bool lost; /* the retriever speaks another version */
 	bool status_asked;
-	bool line_open; /* the cursor stands behind a progress line */
+	struct terminal terminal; /* with the line of progress */
 	int64_t begun, next_status, next_line, next_notice;
 	struct policy policy;
 	struct policy_window window;
@@ -50,10 +52,7 @@ static void complain(struct crawl *crawl, const char *format, ...)
 	va_start(args, format);
 	g_autofree char *text = g_strdup_vprintf(format, args);
 	va_end(args);
-	if (crawl->line_open)
-		putchar('\n');
-	crawl->line_open = false;
-	fflush(stdout);
+	terminal_leave(&crawl->terminal, stdout);
 	fprintf(stderr, "migrate-crawler: %s: %s\n", crawl->options->volume, text);
 }
 
@@ -67,12 +66,12 @@ static void show_line(struct crawl *crawl, bool last)
 	if (crawl->options->quiet || (!last && now < crawl->next_line))
 		return;
 	crawl->next_line = now + (tty ? STATUS_MS / 2 : PLAIN_MS);
-	g_autofree char *line = progress_line(&crawl->progress);
-	if (tty && !last)
-		printf("\r\033[K%s: %s", crawl->options->volume, line);
-	else
-		printf("%s%s: %s\n", tty ? "\r\033[K" : "", crawl->options->volume, line);
-	crawl->line_open = tty && !last;
+	g_autofree char *progress = progress_line(&crawl->progress);
+	g_autofree char *line = g_strdup_printf("%s: %s", crawl->options->volume, progress);
+	if (tty)
+		terminal_draw(&crawl->terminal, stdout, last ? "" : line);
+	if (!tty || last)
+		puts(line);
 	fflush(stdout);
 }
 
@@ -81,7 +80,7 @@ static void status_done(void *arg, int status, const char *text)
 	struct crawl *crawl = arg;
 
 	crawl->status_asked = false;
-	if (status || !progress_report(&crawl->progress, text, clock_ms()))
+	if (status || !progress_report(&crawl->progress, text))
 		return;
 	policy_window_feedback(&crawl->window, crawl->progress.clients_wait);
 	show_line(crawl, false);
@@ -266,7 +265,7 @@ static bool prepare(struct crawl *crawl)
 	if (!status)
 		return false;
 	if (!progress_settings(&crawl->settings, settings) ||
-	    !progress_report(&crawl->progress, status, clock_ms()) ||
+	    !progress_report(&crawl->progress, status) ||
 	    (!options->has_order &&
 	     !policy_order_parse(crawl->settings.order, &crawl->policy.order))) {
 		complain(crawl, "the retriever's answer makes no sense; restart it, so that both "
@@ -293,7 +292,7 @@ static enum crawl_exit report(struct crawl *crawl, enum policy_step step)
 	g_autofree char *status = command_answer(crawl, "status");
 
 	if (status)
-		progress_report(&crawl->progress, status, clock_ms());
+		progress_report(&crawl->progress, status);
 	show_line(crawl, true);
 	if (step == STEP_DONE) {
 		const int64_t seconds = (clock_ms() - crawl->begun) / 1000;
@@ -307,15 +306,14 @@ static enum crawl_exit report(struct crawl *crawl, enum policy_step step)
 		return CRAWL_WHOLE;
 	}
 	if (crawl->progress.errors)
-		complain(crawl,
-			 "finished with %" G_GUINT64_FORMAT " errors; see migratectl errors %s",
-			 crawl->progress.errors, volume);
+		complain(crawl, "finished with " TEXT_COUNT "; see migratectl errors %s",
+			 TEXT_COUNTED(crawl->progress.errors, "errors"), volume);
 	else
 		complain(crawl,
-			 "%" G_GUINT64_FORMAT " directories are not finished (%s); run it again, "
-			 "and see migratectl status %s",
-			 counts->left, counts->failed ? g_strerror(-counts->error) : "in use",
-			 volume);
+			 TEXT_COUNT " not finished (%s); run it again, "
+				    "and see migratectl status %s",
+			 TEXT_COUNTED(counts->left, "directories are"),
+			 counts->failed ? g_strerror(-counts->error) : "in use", volume);
 	return CRAWL_LEFT;
 }
 
@@ -357,8 +355,7 @@ enum crawl_exit crawl_run(const struct crawl_options *options)
 	else
 		result = crawl(&state);
 
-	if (state.line_open)
-		putchar('\n');
+	terminal_leave(&state.terminal, stdout);
 	/* In this order: freeing the volume completes the walk's requests. */
 	if (state.volume)
 		migrate_volume_free(state.volume);

@@ -23,6 +23,7 @@
 #include "journal/store/close.h"
 #include "journal/store/live.h"
 #include "journal/store/reader.h"
+#include "lib/base/text.h"
 #include "lib/config/config.h"
 #include "lib/report/omissions.h"
 
@@ -174,11 +175,10 @@ static void print_what(const struct abandon *abandon)
 			migrate_has_private(abandon->root_fd) ? " but the copy" : "");
 	else
 		fprintf(out,
-			"%s: of %s %" G_GUINT64_FORMAT
-			" files are whole (%s): they %s; %" G_GUINT64_FORMAT
+			"%s: of %s " TEXT_COUNT " whole (%s): they %s; %" G_GUINT64_FORMAT
 			" are not: they are removed\n",
-			name, root, found->whole, bytes, opt_keep ? "stay" : "are removed",
-			found->unfinished);
+			name, root, TEXT_COUNTED(found->whole, "files are"), bytes,
+			opt_keep ? "stay" : "are removed", found->unfinished);
 	if (found->mounts)
 		fprintf(out, "%s: %s/%s stays, on which something is mounted%s\n", name, root,
 			found->first_mount, found->mounts > 1 ? ", and others" : "");
@@ -192,19 +192,19 @@ static bool say_what_is_here_alone(const struct abandon *abandon)
 	bool alone = false;
 
 	if (abandon->changed)
-		alone = !ctl_complain("%s: %" G_GUINT64_FORMAT
-				      " objects that clients changed are not on the old server as "
-				      "they are here: carry them back (" PROGRAM " rollback %s)",
-				      name, abandon->changed, name);
+		alone = !ctl_complain("%s: " TEXT_COUNT
+				      " that clients changed %s not on the old server as "
+				      "here: carry them back (" PROGRAM " rollback %s)",
+				      name, TEXT_COUNTED(abandon->changed, "objects"),
+				      abandon->changed == 1 ? "is" : "are", name);
 	if (abandon->unknown)
 		alone = !ctl_complain("%s: what clients changed cannot be told: %s", name,
 				      abandon->unknown);
 	if (!found->attached)
 		return alone;
 	if (found->aside && !opt_keep)
-		alone = !ctl_complain("%s: %" G_GUINT64_FORMAT
-				      " objects are set aside: see " PROGRAM " aside %s",
-				      name, found->aside, name);
+		alone = !ctl_complain("%s: " TEXT_COUNT " set aside: see " PROGRAM " aside %s",
+				      name, TEXT_COUNTED(found->aside, "objects are"), name);
 	if (found->adopted && !opt_keep)
 		alone = !ctl_complain("%s: %s had files before it was attached (--adopt)", name,
 				      abandon->config->root);

@@ -10,6 +10,7 @@
 
 #include "common/migrate.h"
 #include "ctl/ctl.h"
+#include "lib/base/text.h"
 #include "lib/config/config.h"
 
 #define BLANKS " \t\r\v\f"
@@ -211,9 +212,9 @@ static enum ctl_exit run_backup_list(const struct ctl *ctl)
 		ctl_complain("%s: %s: this list is not complete: do not use it; make it again",
 			     list.root, ret == -EAGAIN ? "nothing is here yet" : g_strerror(-ret));
 	else if (list.vague)
-		ctl_complain("%" G_GUINT64_FORMAT " names have a line break: their patterns have ? "
-			     "in its place, and may leave out more",
-			     list.vague);
+		ctl_complain(TEXT_COUNT " a line break: their patterns have ? "
+					"in its place, and may leave out more",
+			     TEXT_COUNTED(list.vague, "names have"));
 	config_free(config);
 	return ret ? CTL_REFUSED : CTL_OK;
 }

@@ -282,10 +282,10 @@ static enum ctl_exit list_changes(struct listing *listing)
 	if (state.unread) {
 		g_autofree char *path = text_line(state.unread_path);
 
-		ctl_complain("%s: changes of %" G_GUINT64_FORMAT
-			     " objects, and below them, may be missing, because they cannot be "
+		ctl_complain("%s: changes of " TEXT_COUNT
+			     ", and below them, may be missing, because they cannot be "
 			     "looked at: %s%s: check the file system, then give --settle",
-			     listing->ctl->volume, state.unread, path,
+			     listing->ctl->volume, TEXT_COUNTED(state.unread, "objects"), path,
 			     state.unread > 1 ? ", ..." : "");
 		return CTL_REFUSED;
 	}

@@ -15,6 +15,8 @@
 #include "ctl/report/page.h"
 #include "ctl/report/parts.h"
 #include "lib/base/advice.h"
+#include "lib/base/terminal.h"
+#include "lib/base/text.h"
 #include "lib/config/config.h"
 #include "lib/config/url.h"
 
@@ -41,25 +43,29 @@ static void take_signal(int number)
 struct shown {
 	const struct ctl *ctl;
 	gint64 last; /* g_get_monotonic_time() */
-	bool terminal, resumed;
+	bool is_terminal, resumed;
+	struct terminal terminal;
 };
 
-static void show_line(const struct shown *shown, const struct survey_progress *progress)
+static void show_line(struct shown *shown, const struct survey_progress *progress)
 {
+	const double seconds = progress->seconds;
 	g_autofree char *bytes = ctl_bytes(progress->bytes);
+	g_autofree char *line =
+		progress->measuring
+			? g_strdup_printf("%s: measuring", shown->ctl->volume)
+			: g_strdup_printf("%s: %" G_GUINT64_FORMAT
+					  " %s, %s, %.0f a second, %" G_GUINT64_FORMAT " %s left",
+					  shown->ctl->volume, progress->objects,
+					  text_plural(progress->objects, "objects"), bytes,
+					  seconds > 0 ? (double)progress->objects / seconds : 0,
+					  progress->pending,
+					  text_plural(progress->pending, "directories"));
 
-	fputs(shown->terminal ? "\r\033[K" : "", stderr);
-	if (progress->measuring)
-		fprintf(stderr, "%s: measuring", shown->ctl->volume);
+	if (shown->is_terminal)
+		terminal_draw(&shown->terminal, stderr, line);
 	else
-		fprintf(stderr,
-			"%s: %" G_GUINT64_FORMAT " objects, %s, %.0f a second, %" G_GUINT64_FORMAT
-			" directories wait",
-			shown->ctl->volume, progress->objects, bytes,
-			progress->seconds > 0 ? (double)progress->objects / progress->seconds : 0,
-			progress->pending);
-	fputs(shown->terminal ? "" : "\n", stderr);
-	fflush(stderr);
+		fprintf(stderr, "%s\n", line);
 }
 
 static void show_progress(void *arg, const struct survey_progress *progress)
@@ -71,7 +77,7 @@ static void show_progress(void *arg, const struct survey_progress *progress)
 		fprintf(stderr, PROGRAM ": check: %s: goes on where an earlier run was\n",
 			shown->ctl->volume);
 	shown->resumed = progress->resumed;
-	if (!shown->terminal && (!opt_progress || now - shown->last < LINE_US))
+	if (!shown->is_terminal && (!opt_progress || now - shown->last < LINE_US))
 		return;
 	shown->last = now;
 	show_line(shown, progress);
@@ -228,7 +234,7 @@ static enum ctl_exit survey_source(const struct ctl *ctl, struct survey_options 
 				   const char *output)
 {
 	const char *name = options->config->name;
-	struct shown shown = {.ctl = ctl, .terminal = isatty(STDERR_FILENO)};
+	struct shown shown = {.ctl = ctl, .is_terminal = isatty(STDERR_FILENO)};
 	struct survey survey = {0};
 	g_autoptr(GError) error = NULL;
 	enum ctl_exit result = CTL_USAGE;
@@ -245,8 +251,9 @@ static enum ctl_exit survey_source(const struct ctl *ctl, struct survey_options 
 	if (opt_anew)
 		checkpoint_forget(&kept);
 	bool good = survey_run(options, &kept, &survey, &error);
-	if (shown.terminal)
-		fputs("\r\033[K", stderr);
+	if (shown.is_terminal)
+		terminal_draw(&shown.terminal, stderr, "");
+	terminal_leave(&shown.terminal, stderr);
 	if (good)
 		result = conclude_check(ctl, output, name, &survey);
 	else

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ctl/ask_all.h"
+#include "lib/base/text.h"
 #include "lib/config/config.h"
 
 static bool is_known_volume(GPtrArray *all, const char *volume)
@@ -101,8 +102,8 @@ void ctl_announce(const struct ctl *ctl, const char *command)
 		return;
 	g_autofree char *list = g_strjoinv(", ", ctl->volumes);
 
-	printf("%s of %u volumes, one after the other: %s\n", command, g_strv_length(ctl->volumes),
-	       list);
+	printf("%s of " TEXT_COUNT ", one after the other: %s\n", command,
+	       TEXT_COUNTED(g_strv_length(ctl->volumes), "volumes"), list);
 	fflush(stdout);
 }
 

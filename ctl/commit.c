@@ -5,6 +5,7 @@
 
 #include "journal/store/close.h"
 #include "journal/store/reader.h"
+#include "lib/base/text.h"
 #include "lib/config/config.h"
 
 #define SCAN_MS 600000 /* and as long as it goes on */
@@ -21,9 +22,11 @@ static char *last_changes(const struct volume_config *config)
 		g_autofree char *since = ctl_time(state.since / CTL_NS);
 		g_autofree char *seen = ctl_time(state.seen / CTL_NS);
 
-		text = g_strdup_printf("from %s to %s, %" G_GUINT64_FORMAT
-				       " objects were changed, %" G_GUINT64_FORMAT " may have been",
-				       since, seen, state.rows - state.maybe, state.maybe);
+		text = g_strdup_printf("from %s to %s, changes of " TEXT_COUNT
+				       " are known, %" G_GUINT64_FORMAT " may have been changed",
+				       since, seen,
+				       TEXT_COUNTED(state.rows - state.maybe, "objects"),
+				       state.maybe);
 	}
 	journal_close(reader);
 	return text;

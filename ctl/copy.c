@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 
 #include "lib/base/spawn.h"
+#include "lib/base/text.h"
 
 #define CRAWLER "migrate-crawler"
 
@@ -60,9 +61,9 @@ static void print_copy_result(const struct ctl *ctl, GKeyFile *reply)
 	g_autofree char *aside = ctl_bytes(get_copy_number(reply, "aside-bytes"));
 	uint64_t left = get_copy_number(reply, "left");
 
-	printf("%s: run %" G_GUINT64_FORMAT ": %" G_GUINT64_FORMAT
-	       " objects, %s, in %" G_GUINT64_FORMAT " s\n",
-	       ctl->volume, get_copy_number(reply, "run"), get_copy_number(reply, "objects"), bytes,
+	printf("%s: run %" G_GUINT64_FORMAT ": " TEXT_COUNT ", %s, in %" G_GUINT64_FORMAT " s\n",
+	       ctl->volume, get_copy_number(reply, "run"),
+	       TEXT_COUNTED(get_copy_number(reply, "objects"), "objects"), bytes,
 	       get_copy_number(reply, "seconds"));
 	printf("  the same as before  %" G_GUINT64_FORMAT "\n", get_copy_number(reply, "same"));
 	printf("  new or changed      %" G_GUINT64_FORMAT ", %s fetched\n",

@@ -102,6 +102,9 @@ extern const GOptionEntry ctl_options_volumes[];
 
 /* One line on stderr, with the program's name before it.  FALSE. */
 gboolean ctl_complain(const char *format, ...) G_GNUC_PRINTF(1, 2);
+/* The same of what might come next, where nothing went wrong: for who looks at a terminal, not in
+ * the midst of what another program shows of the output. */
+void ctl_hint(const char *format, ...) G_GNUC_PRINTF(1, 2);
 
 /*
  * Before what cannot be undone, by a command that has CTL_OPTION_YES.  The text says which volume,
@@ -237,8 +240,9 @@ char *ctl_bytes(uint64_t bytes);
 /* Seconds since 1970: "2026-11-29 21:00:00", here; g_free. */
 char *ctl_time(int64_t seconds);
 #define CTL_NS 1000000000 /* in one */
-/* Seconds until all is whole, or -1 where that cannot be told. */
-int64_t ctl_remaining(GKeyFile *status);
+/* "12 of 34 whole (35.3 %)", of bytes "here"; open: the total may still grow; "none" of nothing.
+ * g_free. */
+char *ctl_portion(uint64_t whole, uint64_t found, bool bytes, bool open);
 /* Nothing more happens by itself: whole, finished, or copied. */
 bool ctl_is_settled(GKeyFile *status);
 /* "request N" of a status, which stand at its end. */

@@ -8,12 +8,15 @@
 
 #include "lib/base/text.h"
 
+#define MANY 100 /* errors are easier to look at by their reasons */
+
 static gboolean opt_summary;
 
 struct listing {
 	const struct ctl *ctl;
 	const char *kind;  /* what the groups of a reply are called, with a space behind it */
 	bool begun;	   /* something was printed */
+	uint64_t total;	   /* that there are, if not filtered */
 	ctl_error_fn each; /* instead of printing, or NULL */
 	void *arg;
 };
@@ -148,6 +151,7 @@ static enum ctl_exit list_all(struct listing *listing, struct ctl_link *link)
 
 		if (result)
 			return result;
+		listing->total = ctl_number(reply, "errors", "total");
 		gint64 next = list_part(listing, reply, start);
 		if (next == start) {
 			ctl_complain("%s: the rest of the list does not come; restart the "
@@ -168,6 +172,19 @@ enum ctl_exit ctl_each_error(const struct ctl *ctl, struct ctl_link *link, ctl_e
 	return list_all(&listing, link);
 }
 
+static void hint(const struct listing *listing)
+{
+	const char *volume = listing->ctl->volume;
+
+	if (listing->total >= MANY)
+		ctl_hint("%s: " TEXT_COUNT
+			 "; how many of each kind: migratectl errors %s --summary",
+			 volume, TEXT_COUNTED(listing->total, "errors"), volume);
+	ctl_hint("%s: when a cause is removed: migratectl retry %s; what can never come: "
+		 "migratectl skip %s PATH",
+		 volume, volume, volume);
+}
+
 static enum ctl_exit list_errors(const struct ctl *ctl)
 {
 	struct listing listing = {.ctl = ctl, .kind = opt_summary ? "reason " : "error "};
@@ -181,9 +198,7 @@ static enum ctl_exit list_errors(const struct ctl *ctl)
 	if (!result && ctl->json)
 		puts(listing.begun ? "]" : "[]");
 	else if (!result && listing.begun && !opt_summary)
-		ctl_complain("%s: when a cause is removed: migratectl retry %s; what can never "
-			     "come: migratectl skip %s PATH",
-			     ctl->volume, ctl->volume, ctl->volume);
+		hint(&listing);
 	ctl_link_close(link);
 	return result;
 }

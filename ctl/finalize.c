@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "lib/base/text.h"
+
 static gboolean opt_unwatched;
 
 static enum ctl_exit finalize_volume(const struct ctl *ctl)
@@ -26,9 +28,9 @@ static enum ctl_exit finalize_volume(const struct ctl *ctl)
 		       : "");
 	uint64_t losses = ctl_number(reply, "finalize", "losses");
 	if (losses)
-		printf("%s: %" G_GUINT64_FORMAT " things could not be carried over; see migratectl "
+		printf("%s: " TEXT_COUNT " could not be carried over; see migratectl "
 		       "report %s\n",
-		       ctl->volume, losses, ctl->volume);
+		       ctl->volume, TEXT_COUNTED(losses, "things"), ctl->volume);
 	uint64_t names = ctl_number(reply, "finalize", "names-skipped");
 	if (names)
 		printf("%s: among them are names that were skipped: %" G_GUINT64_FORMAT "\n",

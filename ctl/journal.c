@@ -89,18 +89,21 @@ char *ctl_journal_text(GKeyFile *status)
 	reason = ctl_text(status, "journal", "last-gap");
 	if (ctl_yes(status, "journal", "complete"))
 		return g_strdup_printf(
-			"complete from %s to %s: %" G_GUINT64_FORMAT
-			" objects changed, %" G_GUINT64_FORMAT " may have been (a gap), %s",
-			since, seen, ctl_number(status, "journal", "changed-objects") - maybe,
+			"complete from %s to %s: " TEXT_COUNT " changed, %" G_GUINT64_FORMAT
+			" may have been (a gap), %s",
+			since, seen,
+			TEXT_COUNTED(ctl_number(status, "journal", "changed-objects") - maybe,
+				     "objects"),
 			maybe, bytes);
 	if (ctl_number(status, "journal", "unread")) {
 		g_autofree char *path = ctl_text(status, "journal", "unread-path");
 
 		return g_strdup_printf(
-			"complete from %s to %s but for %" G_GUINT64_FORMAT
-			" objects that cannot be looked at, and what is below them: %s; check the "
+			"complete from %s to %s but for " TEXT_COUNT
+			" that cannot be looked at, and what is below them: %s; check the "
 			"file system, then give " PROGRAM " changes --settle",
-			since, seen, ctl_number(status, "journal", "unread"), path);
+			since, seen,
+			TEXT_COUNTED(ctl_number(status, "journal", "unread"), "objects"), path);
 	}
 	why = ctl_yes(status, "journal", "full")       ? "no room"
 	      : !ctl_yes(status, "journal", "running") ? "not running"
@@ -109,8 +112,8 @@ char *ctl_journal_text(GKeyFile *status)
 		return g_strdup_printf("complete from %s to %s, changes since then may be "
 				       "missing: %s",
 				       since, missing, why);
-	return g_strdup_printf(
-		"complete from %s to %s, changes since then may be missing: %s; looking for them, "
-		"%" G_GUINT64_FORMAT " objects so far",
-		since, missing, why, ctl_number(status, "journal", "looked-at"));
+	return g_strdup_printf("complete from %s to %s, changes since then may be missing: %s; "
+			       "looking for them, " TEXT_COUNT " so far",
+			       since, missing, why,
+			       TEXT_COUNTED(ctl_number(status, "journal", "looked-at"), "objects"));
 }

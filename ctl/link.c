@@ -33,6 +33,18 @@ gboolean ctl_complain(const char *format, ...)
 	return FALSE;
 }
 
+void ctl_hint(const char *format, ...)
+{
+	va_list args;
+
+	if (!isatty(STDOUT_FILENO) || !isatty(STDERR_FILENO))
+		return;
+	va_start(args, format);
+	g_autofree char *text = g_strdup_vprintf(format, args);
+	va_end(args);
+	fprintf(stderr, PROGRAM ": %s\n", text);
+}
+
 struct volume_config *ctl_config(const struct ctl *ctl)
 {
 	g_autoptr(GError) error = NULL;

@@ -5,10 +5,11 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "ctl/ask_all.h"
+#include "lib/base/terminal.h"
+#include "lib/base/text.h"
 #include "lib/config/config.h"
 
 #define ANSWER_US (5 * G_USEC_PER_SEC) /* a retriever that takes longer is shown as such */
@@ -86,8 +87,8 @@ static void judge_status(struct row *row)
 	if (away)
 		g_string_append_printf(note, ", old server away for %" G_GUINT64_FORMAT " s", away);
 	if (errors)
-		g_string_append_printf(note, ", %" G_GUINT64_FORMAT " error%s", errors,
-				       errors == 1 ? "" : "s");
+		g_string_append_printf(note, ", %" G_GUINT64_FORMAT " %s", errors,
+				       text_plural(errors, "errors"));
 	if (paused)
 		g_string_append(note, ", paused");
 	if (waiting)
@@ -147,30 +148,21 @@ static char *portion(uint64_t whole, uint64_t found, bool open, bool bytes)
 	g_autofree char *w = bytes ? ctl_bytes(whole) : short_number(whole);
 	g_autofree char *f = bytes ? ctl_bytes(found) : short_number(found);
 
+	if (!found)
+		return g_strdup(open ? "none yet" : "none");
 	return g_strdup_printf("%s of %s%s", w, f, open ? "+" : "");
 }
 
-/* One line, cut to the terminal's width; width 0: there is none. */
-static void print_cut(const char *line, unsigned width)
-{
-	const glong length = g_utf8_strlen(line, -1);
-
-	if (!width || length <= (glong)width)
-		puts(line);
-	else
-		printf("%.*s\n", (int)(g_utf8_offset_to_pointer(line, width) - line), line);
-}
-
-/* printf counts bytes, of which a blank before a unit has two. */
-static void append_padded(GString *line, const char *text, glong width)
+/* printf counts bytes. */
+static void append_padded(GString *line, const char *text, unsigned width)
 {
 	g_string_append(line, text);
-	for (glong i = g_utf8_strlen(text, -1); i < width; i++)
+	for (unsigned i = terminal_cells(text); i < width; i++)
 		g_string_append_c(line, ' ');
 	g_string_append_c(line, ' ');
 }
 
-static char *row_line(const struct row *row, int name_width)
+static char *row_line(const struct row *row, unsigned name_width)
 {
 	GString *line = g_string_new(NULL);
 	const bool moving = row->status && g_key_file_has_group(row->status, "counters") &&
@@ -204,7 +196,7 @@ static char *sums_line(const struct sums *sums)
 {
 	GString *line = g_string_new(NULL);
 
-	g_string_append_printf(line, "%u volumes", sums->volumes);
+	g_string_append_printf(line, TEXT_COUNT, TEXT_COUNTED(sums->volumes, "volumes"));
 	append_count(line, sums->needs[NEED_ANSWER], "without an answer");
 	append_count(line, sums->needs[NEED_RETRIEVER], "without a retriever");
 	append_count(line, sums->needs[NEED_SOURCE], "without the old server");
@@ -223,8 +215,9 @@ static char *totals_line(const struct sums *sums)
 	g_autofree char *rate = ctl_bytes(sums->rate);
 
 	return g_strdup_printf("files %s, bytes %s, %s/s, %" G_GUINT64_FORMAT
-			       " waiting for clients, %" G_GUINT64_FORMAT " errors",
-			       files, bytes, rate, sums->waiting, sums->errors);
+			       " waiting for clients, %" G_GUINT64_FORMAT " %s",
+			       files, bytes, rate, sums->waiting, sums->errors,
+			       text_plural(sums->errors, "errors"));
 }
 
 static int by_need(gconstpointer a, gconstpointer b)
@@ -259,28 +252,28 @@ static void drop_overview(struct overview *overview)
 	g_free(overview->rows);
 }
 
-/* rows, columns: of the terminal; 0: all of it, however wide.  Returns the number of lines. */
-static unsigned print_overview(const struct overview *overview, unsigned rows, unsigned columns)
+/* rows: of the terminal; 0: all of it.  g_free. */
+static char *overview_text(const struct overview *overview, unsigned rows)
 {
 	g_autofree char *sums = sums_line(&overview->sums);
 	g_autofree char *totals = totals_line(&overview->sums);
 	const unsigned room = !rows ? overview->n : rows > HEAD ? rows - HEAD : 1;
 	const unsigned shown = MIN(room, overview->n);
-	int width = NAME_MIN;
+	GString *text = g_string_new(NULL);
+	unsigned width = NAME_MIN;
 
 	for (unsigned i = 0; i < overview->n; i++)
-		width = MAX(width, (int)strlen(overview->rows[i].name));
+		width = MAX(width, terminal_cells(overview->rows[i].name));
 	for (unsigned i = 0; i < shown; i++) {
 		g_autofree char *line = row_line(&overview->rows[i], MIN(width, NAME_LONG));
 
-		print_cut(line, columns);
+		g_string_append_printf(text, "%s\n", line);
 	}
 	if (shown < overview->n)
-		printf("... and %u more; migratectl status shows all\n", overview->n - shown);
-	print_cut(sums, columns);
-	print_cut(totals, columns);
-	fflush(stdout);
-	return shown + (shown < overview->n) + 2;
+		g_string_append_printf(text, "... and %u more; migratectl status shows all\n",
+				       overview->n - shown);
+	g_string_append_printf(text, "%s\n%s\n", sums, totals);
+	return g_string_free(text, FALSE);
 }
 
 /* ---- asking ---------------------------------------------------------------------------------- */
@@ -335,10 +328,9 @@ static bool all_settled(const struct ask_all *crowd)
 	return true;
 }
 
-/* Draws over the lines that were drawn before. */
-static unsigned draw(const struct overview *overview, unsigned before)
+static void draw(const struct overview *overview, struct terminal *terminal)
 {
-	struct winsize size = {0};
+	unsigned rows, columns;
 
 	if (!isatty(STDOUT_FILENO)) {
 		g_autofree char *sums = sums_line(&overview->sums);
@@ -346,18 +338,16 @@ static unsigned draw(const struct overview *overview, unsigned before)
 
 		printf("%s; %s\n", sums, totals);
 		fflush(stdout);
-		return 0;
+		return;
 	}
-	ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
-	if (before)
-		printf("\033[%uA\r\033[J", before);
-	return print_overview(overview, size.ws_row ? size.ws_row : 24,
-			      size.ws_col ? size.ws_col : 80);
+	terminal_size(stdout, &rows, &columns);
+	g_autofree char *text = overview_text(overview, rows);
+	terminal_draw(terminal, stdout, text);
 }
 
 static void watch_all(const struct ctl *ctl, struct ask_all *crowd)
 {
-	unsigned lines = 0;
+	struct terminal terminal = {NULL};
 
 	for (;;) {
 		const gint64 next = g_get_monotonic_time() + G_USEC_PER_SEC;
@@ -369,12 +359,20 @@ static void watch_all(const struct ctl *ctl, struct ask_all *crowd)
 		if (ctl->json)
 			print_json(crowd, false);
 		else
-			lines = draw(&overview, lines);
+			draw(&overview, &terminal);
 		drop_overview(&overview);
 		if (all_settled(crowd))
-			return;
+			break;
 		g_usleep((gulong)MAX(next - g_get_monotonic_time(), 0));
 	}
+	terminal_leave(&terminal, stdout);
+}
+
+static void print_overview(const struct overview *overview)
+{
+	g_autofree char *text = overview_text(overview, 0);
+
+	fputs(text, stdout);
 }
 
 enum ctl_exit ctl_overview(const struct ctl *ctl, bool watch)
@@ -396,7 +394,7 @@ enum ctl_exit ctl_overview(const struct ctl *ctl, bool watch)
 		if (ctl->json)
 			print_json(crowd, true);
 		else
-			print_overview(&overview, 0, 0);
+			print_overview(&overview);
 		drop_overview(&overview);
 	}
 	result = worst_of(crowd);

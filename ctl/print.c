@@ -33,28 +33,21 @@ char *ctl_time(int64_t seconds)
 	return time ? g_date_time_format(time, "%F %T") : g_strdup("?");
 }
 
-int64_t ctl_remaining(GKeyFile *status)
+char *ctl_portion(uint64_t whole, uint64_t found, bool bytes, bool open)
 {
-	static const char *const what[] = {"files", "bytes"};
-	double worst = 0;
+	g_autofree char *w =
+		bytes ? ctl_bytes(whole) : g_strdup_printf("%" G_GUINT64_FORMAT, whole);
+	g_autofree char *f =
+		bytes ? ctl_bytes(found) : g_strdup_printf("%" G_GUINT64_FORMAT, found);
+	const char *word = bytes ? "here" : "whole";
 
-	/* As long as names are being found there may be more than is known of. */
-	if (!ctl_yes(status, "namespace", "complete"))
-		return -1;
-	for (unsigned i = 0; i < G_N_ELEMENTS(what); i++) {
-		g_autofree char *found = g_strconcat(what[i], "-found", NULL);
-		g_autofree char *whole = g_strconcat(what[i], "-whole", NULL);
-		g_autofree char *speed = g_strconcat(what[i], "-per-second", NULL);
-		uint64_t total = ctl_number(status, "counters", found);
-		uint64_t done = ctl_number(status, "counters", whole);
-		double rate = g_key_file_get_double(status, "now", speed, NULL);
-
-		if (done > total || (done < total && !(rate > 0)))
-			return -1;
-		if (done < total)
-			worst = MAX(worst, (double)(total - done) / rate);
-	}
-	return worst < 1e9 ? (int64_t)(worst + 0.5) : -1;
+	if (!found)
+		return g_strdup(open ? "none yet" : "none");
+	if (open)
+		return g_strdup_printf("%s of at least %s %s", w, f, word);
+	/* Rounded down: 100 % is all. */
+	const double promille = 1000.0 * (double)MIN(whole, found) / (double)found;
+	return g_strdup_printf("%s of %s %s (%.1f %%)", w, f, word, (double)(int64_t)promille / 10);
 }
 
 bool ctl_is_settled(GKeyFile *status)

@@ -23,6 +23,7 @@
 #include "ctl/discover/ask.h"
 #include "ctl/discover/inquiry.h"
 #include "lib/base/spawn.h"
+#include "lib/base/text.h"
 #include "lib/config/config.h"
 #include "lib/config/config_limits.h"
 #include "lib/config/owners.h"
@@ -230,8 +231,8 @@ static enum ctl_exit bring_all(struct quota_work *work)
 	for (guint i = 0; i < G_N_ELEMENTS(kinds) && !worst; i++)
 		worst = bring(work, &kinds[i]);
 	if (work->apply)
-		printf("%s: %u quotas of %s are set on %s\n", work->config->name, work->found,
-		       work->how.host, work->place);
+		printf("%s: " TEXT_COUNT " of %s set on %s\n", work->config->name,
+		       TEXT_COUNTED(work->found, "quotas"), work->how.host, work->place);
 	else if (!work->found && !worst)
 		printf("# %s has no quotas for who is known here\n", work->how.host);
 	return worst;

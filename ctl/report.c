@@ -84,9 +84,10 @@ static void print_text(const struct ctl *ctl, FILE *file, struct tally *tally)
 	uint64_t sum = 0;
 
 	if (tally->known)
-		printf("%s: carried over: the ACLs of %" G_GUINT64_FORMAT
-		       " objects, extended attributes of %" G_GUINT64_FORMAT "\n",
-		       ctl->volume, tally->acls, tally->xattrs);
+		printf("%s: carried over: the ACLs of " TEXT_COUNT
+		       ", extended attributes of " TEXT_COUNT "\n",
+		       ctl->volume, TEXT_COUNTED(tally->acls, "objects"),
+		       TEXT_COUNTED(tally->xattrs, "objects"));
 	for (unsigned kind = 0; kind < LOSS_VOLUME; kind++)
 		sum += tally->lost[kind];
 	printf("%s: not carried over: %" G_GUINT64_FORMAT, ctl->volume, sum);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "ctl/rollback/run.h"
+#include "lib/base/text.h"
 #include "lib/config/config.h"
 
 #define PAUSE_MS    5000
@@ -199,10 +200,10 @@ void ctl_rollback_print_status(GKeyFile *status)
 	if (!g_key_file_has_group(status, GROUP))
 		return;
 	printf("%-18s what was changed %" G_GUINT64_FORMAT " s ago and before is on the old "
-	       "server%s; %" G_GUINT64_FORMAT " conflicts\n",
+	       "server%s; " TEXT_COUNT "\n",
 	       "carried back", ctl_number(status, GROUP, "lag-seconds"),
 	       ctl_yes(status, GROUP, "follows") ? ", which is followed" : "",
-	       ctl_number(status, GROUP, "conflicts"));
+	       TEXT_COUNTED(ctl_number(status, GROUP, "conflicts"), "conflicts"));
 }
 
 /* ---- running --------------------------------------------------------------------------------- */

@@ -64,10 +64,9 @@ static void print_skipped(const struct ctl *ctl, GKeyFile *reply)
 		       ctl->volume);
 		return;
 	}
-	printf("%s: %" G_GUINT64_FORMAT " name%s skipped, %" G_GUINT64_FORMAT
-	       " director%s filled; see migratectl report %s\n",
-	       ctl->volume, names, names == 1 ? "" : "s", directories,
-	       directories == 1 ? "y" : "ies", ctl->volume);
+	printf("%s: " TEXT_COUNT " skipped, " TEXT_COUNT " filled; see migratectl report %s\n",
+	       ctl->volume, TEXT_COUNTED(names, "names"), TEXT_COUNTED(directories, "directories"),
+	       ctl->volume);
 	if (opt_leave)
 		printf("%s: what the old server refused is not here any more, and is on the old "
 		       "server only: keep that until nobody needs it\n",

@@ -5,6 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/base/terminal.h"
+#include "lib/base/text.h"
+
 #define BAR_WIDTH 30
 
 static gboolean opt_watch, opt_verbose;
@@ -19,68 +22,14 @@ static bool is_moving(const char *state)
 	return !strcmp(state, "copying") || !strcmp(state, "migrating");
 }
 
-/* "2 d 4 h", "3 h 10 min", "5 min 10 s": no more than is known. */
-static char *span_text(uint64_t s)
-{
-	if (s >= 86400)
-		return g_strdup_printf("%d d %d h", (int)(s / 86400), (int)(s / 3600 % 24));
-	if (s >= 3600)
-		return g_strdup_printf("%d h %d min", (int)(s / 3600), (int)(s / 60 % 60));
-	if (s >= 60)
-		return g_strdup_printf("%d min %d s", (int)(s / 60), (int)(s % 60));
-	return g_strdup_printf("%d s", (int)s);
-}
-
-/* Where it is not known how sure it is. */
-static char *guess_text(GKeyFile *status, const char *reason)
-{
-	int64_t s = ctl_remaining(status);
-	g_autofree char *span = s < 0 ? NULL : span_text((uint64_t)s);
-
-	if (!span)
-		return g_strdup_printf("cannot be told yet: %s",
-				       *reason ? reason : "nothing moves");
-	return g_strdup_printf("%s at the rate of this moment; how sure that is, cannot be told "
-			       "yet: %s",
-			       span, reason);
-}
-
-static char *remaining_text(GKeyFile *status)
-{
-	g_autofree char *reason = ctl_text(status, "rest", "unknown");
-	g_autofree char *likely = span_text(ctl_number(status, "rest", "seconds"));
-	g_autofree char *low = span_text(ctl_number(status, "rest", "low"));
-	g_autofree char *high = span_text(ctl_number(status, "rest", "high"));
-	/* of the calendar's pauses it knows */
-	bool paused = g_key_file_has_group(status, "limits")
-			      ? ctl_yes(status, "limits", "pause-ordered")
-			      : ctl_yes(status, "now", "paused");
-	const char *when = paused				    ? ", once it is resumed"
-			   : !ctl_number(status, "now", "crawlers") ? ", once a crawler runs"
-								    : "";
-
-	if (*reason || !g_key_file_has_key(status, "rest", "seconds", NULL))
-		return guess_text(status, reason);
-	return g_strdup_printf("about %s (%s to %s)%s", likely, low, high, when);
-}
-
-/* "12 of 34 whole (35.3 %)"; without the part while the total may still grow. */
 static char *portion_text(GKeyFile *status, const char *what, bool bytes)
 {
 	g_autofree char *whole_key = g_strconcat(what, "-whole", NULL);
 	g_autofree char *found_key = g_strconcat(what, "-found", NULL);
-	uint64_t whole = ctl_number(status, "counters", whole_key);
-	uint64_t found = ctl_number(status, "counters", found_key);
-	g_autofree char *w =
-		bytes ? ctl_bytes(whole) : g_strdup_printf("%" G_GUINT64_FORMAT, whole);
-	g_autofree char *f =
-		bytes ? ctl_bytes(found) : g_strdup_printf("%" G_GUINT64_FORMAT, found);
 
-	if (!ctl_yes(status, "namespace", "complete"))
-		return g_strdup_printf("%s of at least %s whole", w, f);
-	/* Rounded down: 100 % is all. */
-	double promille = found ? 1000.0 * (double)whole / (double)found : 1000;
-	return g_strdup_printf("%s of %s whole (%.1f %%)", w, f, (double)(int64_t)promille / 10);
+	return ctl_portion(ctl_number(status, "counters", whole_key),
+			   ctl_number(status, "counters", found_key), bytes,
+			   !ctl_yes(status, "namespace", "complete"));
 }
 
 static void print_row(const char *label, const char *format, ...) G_GNUC_PRINTF(2, 3);
@@ -181,9 +130,9 @@ static void print_activity(GKeyFile *status)
 
 	print_row("Rate", "%.0f files/s, %s/s",
 		  g_key_file_get_double(status, "now", "files-per-second", NULL), rate);
-	print_row("Background", "%s%s, %" G_GUINT64_FORMAT " crawler%s",
-		  ctl_yes(status, "now", "paused") ? "paused, " : "", limits, crawlers,
-		  crawlers == 1 ? "" : "s");
+	print_row("Background", "%s%s, " TEXT_COUNT,
+		  ctl_yes(status, "now", "paused") ? "paused, " : "", limits,
+		  TEXT_COUNTED(crawlers, "crawlers"));
 	print_calendar(status);
 	print_server(status);
 	print_yield(status);
@@ -207,13 +156,15 @@ static void print_copy(const char *volume, GKeyFile *status, const char *state)
 
 	if (is_copy(state))
 		print_row(!strcmp(state, "copying") ? "This run" : "Last run",
-			  "%" G_GUINT64_FORMAT " objects the same, %s fetched", same, fetched);
+			  TEXT_COUNT " the same, %s fetched", TEXT_COUNTED(same, "objects"),
+			  fetched);
 	else if (*prior)
 		print_row("Compared",
-			  "%" G_GUINT64_FORMAT " of %s%" G_GUINT64_FORMAT
-			  " directories, %" G_GUINT64_FORMAT " objects the same, %s fetched",
+			  "%" G_GUINT64_FORMAT " of %s" TEXT_COUNT ", " TEXT_COUNT
+			  " the same, %s fetched",
 			  found - MIN(left, found),
-			  ctl_yes(status, "namespace", "complete") ? "" : "at least ", found, same,
+			  ctl_yes(status, "namespace", "complete") ? "" : "at least ",
+			  TEXT_COUNTED(found, "directories"), TEXT_COUNTED(same, "objects"),
 			  fetched);
 	if (corrected) {
 		g_autofree char *bytes = ctl_bytes(corrected);
@@ -221,8 +172,8 @@ static void print_copy(const char *volume, GKeyFile *status, const char *state)
 		print_row("Corrected", "%s that the copy had wrong", bytes);
 	}
 	if (aside)
-		print_row("Set aside", "%" G_GUINT64_FORMAT " objects, %s; see migratectl aside %s",
-			  aside, space, volume);
+		print_row("Set aside", TEXT_COUNT ", %s; see migratectl aside %s",
+			  TEXT_COUNTED(aside, "objects"), space, volume);
 }
 
 static void print_state(GKeyFile *status, const char *state)
@@ -286,15 +237,15 @@ static void print_table(const char *volume, GKeyFile *status)
 			volume);
 	print_copy(volume, status, state);
 	print_activity(status);
-	if (is_moving(state)) {
-		g_autofree char *time = remaining_text(status);
+	if (!strcmp(state, "whole") || is_moving(state)) {
+		g_autofree char *time = ctl_text(status, "rest", "text");
 
 		print_row("Remaining", "%s", time);
 	}
 	print_errors(volume, status);
 	if (names)
-		print_row("Skipped", "%" G_GUINT64_FORMAT " names; see migratectl report %s", names,
-			  volume);
+		print_row("Skipped", TEXT_COUNT "; see migratectl report %s",
+			  TEXT_COUNTED(names, "names"), volume);
 	if (losses)
 		print_row("Not carried", "%" G_GUINT64_FORMAT "; see migratectl report %s", losses,
 			  volume);
@@ -365,42 +316,44 @@ static void print_requests(GKeyFile *status)
 
 /* ---- watching -------------------------------------------------------------------------------- */
 
-static void draw_bar(GKeyFile *status, const char *what, bool bytes)
+static void append_bar(GString *text, GKeyFile *status, const char *what, bool bytes)
 {
 	g_autofree char *whole_key = g_strconcat(what, "-whole", NULL);
 	g_autofree char *found_key = g_strconcat(what, "-found", NULL);
-	g_autofree char *text = portion_text(status, what, bytes);
+	g_autofree char *portion = portion_text(status, what, bytes);
 	uint64_t whole = ctl_number(status, "counters", whole_key);
 	uint64_t found = ctl_number(status, "counters", found_key);
-	int full = found ? (int)(BAR_WIDTH * ((double)whole / (double)found)) : BAR_WIDTH;
+	int full = found ? (int)(BAR_WIDTH * ((double)whole / (double)found)) : 0;
 
+	if (!found && ctl_yes(status, "namespace", "complete"))
+		full = BAR_WIDTH;
 	full = CLAMP(full, 0, BAR_WIDTH);
-	printf("\033[K%-6s[", what);
+	g_string_append_printf(text, "%-6s[", what);
 	for (int i = 0; i < BAR_WIDTH; i++)
-		putchar(i < full ? '#' : '-');
-	printf("] %s\n", text);
+		g_string_append_c(text, i < full ? '#' : '-');
+	g_string_append_printf(text, "] %s\n", portion);
 }
 
-/* Draws over what was drawn before; returns the number of lines. */
-static int draw_status(const char *volume, GKeyFile *status, int before)
+static void draw_status(const char *volume, GKeyFile *status, struct terminal *terminal)
 {
+	const uint64_t errors = ctl_number(status, "counters", "errors");
 	g_autofree char *state = ctl_text(status, "volume", "state");
 	g_autofree char *rate = ctl_bytes(ctl_number(status, "now", "bytes-per-second"));
-	g_autofree char *time = remaining_text(status);
+	g_autofree char *time = ctl_text(status, "rest", "text");
+	g_autoptr(GString) text = g_string_new(NULL);
 
-	if (before)
-		printf("\033[%dA", before);
-	printf("\r\033[K%s: %s%s\n", volume, state,
-	       ctl_yes(status, "now", "paused") ? ", background paused" : "");
-	draw_bar(status, "files", false);
-	draw_bar(status, "bytes", true);
-	printf("\033[K%.0f files/s, %s/s, remaining: %s\n",
-	       g_key_file_get_double(status, "now", "files-per-second", NULL), rate, time);
-	printf("\033[K%" G_GUINT64_FORMAT " waiting for clients, %" G_GUINT64_FORMAT " errors\n",
-	       ctl_number(status, "now", "demand-waiting"),
-	       ctl_number(status, "counters", "errors"));
-	fflush(stdout);
-	return 5;
+	g_string_append_printf(text, "%s: %s%s\n", volume, state,
+			       ctl_yes(status, "now", "paused") ? ", background paused" : "");
+	append_bar(text, status, "files", false);
+	append_bar(text, status, "bytes", true);
+	g_string_append_printf(text, "remaining: %s\n", time);
+	g_string_append_printf(text,
+			       "%.0f files/s, %s/s, %" G_GUINT64_FORMAT
+			       " waiting for clients, %" G_GUINT64_FORMAT " %s\n",
+			       g_key_file_get_double(status, "now", "files-per-second", NULL), rate,
+			       ctl_number(status, "now", "demand-waiting"), errors,
+			       text_plural(errors, "errors"));
+	terminal_draw(terminal, stdout, text->str);
 }
 
 static void print_line(const char *volume, GKeyFile *status)
@@ -408,7 +361,7 @@ static void print_line(const char *volume, GKeyFile *status)
 	g_autofree char *state = ctl_text(status, "volume", "state");
 	g_autofree char *files = portion_text(status, "files", false);
 	g_autofree char *bytes = portion_text(status, "bytes", true);
-	g_autofree char *time = remaining_text(status);
+	g_autofree char *time = ctl_text(status, "rest", "text");
 
 	printf("%s: %s, files %s, bytes %s, remaining: %s\n", volume, state, files, bytes, time);
 	fflush(stdout);
@@ -416,24 +369,27 @@ static void print_line(const char *volume, GKeyFile *status)
 
 static enum ctl_exit watch_volume(const struct ctl *ctl, struct ctl_link *link)
 {
-	int lines = 0;
+	struct terminal terminal = {NULL};
+	enum ctl_exit result;
 
 	for (;;) {
 		g_autoptr(GKeyFile) status = NULL;
-		enum ctl_exit result = ctl_ask(link, "status", false, &status);
 
+		result = ctl_ask(link, "status", false, &status);
 		if (result)
-			return result;
+			break;
 		if (ctl->json)
 			ctl_print_json(ctl_json(status, false), false);
 		else if (isatty(STDOUT_FILENO))
-			lines = draw_status(ctl->volume, status, lines);
+			draw_status(ctl->volume, status, &terminal);
 		else
 			print_line(ctl->volume, status);
 		if (ctl_is_settled(status))
-			return CTL_OK;
+			break;
 		g_usleep(G_USEC_PER_SEC);
 	}
+	terminal_leave(&terminal, stdout);
+	return result;
 }
 
 static enum ctl_exit run_status(const struct ctl *ctl)

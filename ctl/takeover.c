@@ -14,6 +14,7 @@
 #include "ctl/checklist.h"
 #include "ctl/discover/mounts.h"
 #include "ctl/takeover_steps.h"
+#include "lib/base/text.h"
 #include "lib/config/config.h"
 #include "lib/config/config_limits.h"
 
@@ -134,13 +135,13 @@ static void print_clients(const struct volume_config *config)
 		"Clients mount anew when it suits them; when none uses takeover handles any more: "
 		"migratectl takeover %s end",
 		config->name);
-	printf("        %u of %u clients used takeover handles today or yesterday\n",
-	       takeover_recent(clients), clients->len);
+	printf("        %u of " TEXT_COUNT " used takeover handles today or yesterday\n",
+	       takeover_recent(clients), TEXT_COUNTED(clients->len, "clients"));
 	for (guint i = 0; i < clients->len; i++) {
 		const struct takeover_client *client = clients->pdata[i];
 		g_autofree char *line =
-			g_strdup_printf("%s: %s, %" G_GUINT64_FORMAT " requests", client->address,
-					client->last, client->requests);
+			g_strdup_printf("%s: %s, " TEXT_COUNT, client->address, client->last,
+					TEXT_COUNTED(client->requests, "requests"));
 
 		g_ptr_array_add(lines, g_strescape(line, NULL));
 	}
@@ -173,8 +174,8 @@ static enum ctl_exit prepare(const struct ctl *ctl, const struct volume_config *
 		ctl_complain("%s", error->message);
 		return CTL_REFUSED;
 	}
-	printf("%s: %u takeover handles are in %s\n", ctl->volume, made.handles,
-	       config->takeover_file);
+	printf("%s: " TEXT_COUNT " in %s\n", ctl->volume,
+	       TEXT_COUNTED(made.handles, "takeover handles are"), config->takeover_file);
 	if (made.many)
 		printf("%s: these directories are on several file systems of the old server; "
 		       "clients see one here\n",
@@ -215,10 +216,11 @@ static enum ctl_exit end(const struct ctl *ctl, const struct volume_config *conf
 	const guint recent = takeover_recent(clients);
 
 	if (recent && !ctl->accept) {
-		ctl_complain("%s: %u clients used takeover handles today or yesterday, %s among "
+		ctl_complain("%s: " TEXT_COUNT
+			     " used takeover handles today or yesterday, %s among "
 			     "them: let "
 			     "them mount anew, or give --accept, and what they have mounted fails",
-			     ctl->volume, recent,
+			     ctl->volume, TEXT_COUNTED(recent, "clients"),
 			     ((struct takeover_client *)clients->pdata[0])->address);
 		return CTL_REFUSED;
 	}
@@ -288,15 +290,15 @@ char *ctl_takeover_text(GKeyFile *status)
 
 	if (!g_key_file_has_group(status, "takeover"))
 		return NULL;
-	return g_strdup_printf("%" G_GUINT64_FORMAT " takeover handles%s; %" G_GUINT64_FORMAT
-			       " of %" G_GUINT64_FORMAT " clients used them today or yesterday",
-			       ctl_number(status, "takeover", "handles"),
-			       !all ? ""
-			       : !strcmp(all, "yes")
-				       ? " of mounts, and those of all objects"
-				       : " of mounts; those of objects come with their names",
-			       ctl_number(status, "takeover", "clients-recently"),
-			       ctl_number(status, "takeover", "clients"));
+	return g_strdup_printf(
+		TEXT_COUNT "%s; %" G_GUINT64_FORMAT " of " TEXT_COUNT
+			   " used them today or yesterday",
+		TEXT_COUNTED(ctl_number(status, "takeover", "handles"), "takeover handles"),
+		!all		      ? ""
+		: !strcmp(all, "yes") ? " of mounts, and those of all objects"
+				      : " of mounts; those of objects come with their names",
+		ctl_number(status, "takeover", "clients-recently"),
+		TEXT_COUNTED(ctl_number(status, "takeover", "clients"), "clients"));
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/migrate.h"
+#include "lib/base/text.h"
 
 #define PAUSE_MS  200
 #define KNOWN_MAX 100000 /* requests whose first event is remembered */
@@ -142,9 +143,9 @@ static void print_page(struct tracing *tracing, GKeyFile *reply)
 	g_auto(GStrv) keys = g_key_file_get_keys(reply, "events", NULL, NULL);
 
 	if (overwritten)
-		ctl_complain("%" G_GUINT64_FORMAT " events were overwritten before they could be "
-			     "shown; see what comes with --follow",
-			     overwritten);
+		ctl_complain(TEXT_COUNT " overwritten before they could be "
+					"shown; see what comes with --follow",
+			     TEXT_COUNTED(overwritten, "events were"));
 	for (unsigned i = 0; keys && keys[i]; i++) {
 		g_autofree char *line = ctl_text(reply, "events", keys[i]);
 

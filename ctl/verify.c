@@ -3,11 +3,13 @@
 #include "ctl/ctl.h"
 
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/base/terminal.h"
 #include "lib/base/text.h"
 #include "lib/report/manifest/entry.h"
 
@@ -31,14 +33,14 @@ static enum ctl_exit verify_here(const struct ctl *ctl)
 	uint64_t objects = ctl_number(reply, "verify", "objects");
 	uint64_t unfinished = ctl_number(reply, "verify", "unfinished");
 	if (!unfinished) {
-		printf("%s: %" G_GUINT64_FORMAT " objects, all whole\n", ctl->volume, objects);
+		printf("%s: " TEXT_COUNT ", all whole\n", ctl->volume,
+		       TEXT_COUNTED(objects, "objects"));
 		return CTL_OK;
 	}
 	g_autofree char *first = ctl_text(reply, "verify", "first-unfinished");
 	g_autofree char *shown = text_line(first);
-	printf("%s: %" G_GUINT64_FORMAT " objects, %" G_GUINT64_FORMAT
-	       " of them unfinished; the first: %s\n",
-	       ctl->volume, objects, unfinished, shown);
+	printf("%s: " TEXT_COUNT ", %" G_GUINT64_FORMAT " of them unfinished; the first: %s\n",
+	       ctl->volume, TEXT_COUNTED(objects, "objects"), unfinished, shown);
 	return CTL_REFUSED;
 }
 
@@ -155,19 +157,19 @@ static void print_verify_result(const struct ctl *ctl, GKeyFile *reply, const ch
 	g_autofree char *told_by = ctl_text(reply, GROUP, "told-by");
 	uint64_t cached = number(reply, "files-cached");
 
-	printf("%s: comparison %" G_GUINT64_FORMAT " %s: %" G_GUINT64_FORMAT
-	       " objects, %s compared, %" G_GUINT64_FORMAT " differences\n",
-	       ctl->volume, number(reply, "number"), state, number(reply, "objects"), bytes,
-	       number(reply, "findings"));
+	printf("%s: comparison %" G_GUINT64_FORMAT " %s: " TEXT_COUNT ", %s compared, " TEXT_COUNT
+	       "\n",
+	       ctl->volume, number(reply, "number"), state,
+	       TEXT_COUNTED(number(reply, "objects"), "objects"), bytes,
+	       TEXT_COUNTED(number(reply, "findings"), "differences"));
 	print_statuses(reply);
 	print_sample(reply);
 	printf("  clients' changes    told by %s\n",
 	       !strcmp(told_by, "journal") ? "the journal"
 					   : "times, as there is no journal: see migratectl(8)");
 	if (cached)
-		printf("  not past the cache  %" G_GUINT64_FORMAT
-		       " files: the file system refuses O_DIRECT\n",
-		       cached);
+		printf("  not past the cache  " TEXT_COUNT ": the file system refuses O_DIRECT\n",
+		       TEXT_COUNTED(cached, "files"));
 }
 
 static enum ctl_exit conclude_verify(const struct ctl *ctl, GKeyFile *reply, const char *state)
@@ -213,42 +215,69 @@ static enum ctl_exit show(const struct ctl *ctl, struct ctl_link *link, GKeyFile
 
 /* ---- both sides: a run ----------------------------------------------------------------------- */
 
-static void show_progress(const struct ctl *ctl, GKeyFile *reply)
+static char on_interrupt[512]; /* what is said then */
+
+static void take_interrupt(int number)
+{
+	if (write(STDERR_FILENO, on_interrupt, strlen(on_interrupt)) < 0)
+		_exit(CTL_REFUSED);
+	raise(number); /* as it would have been */
+}
+
+/* Who ends this process does not end the run, and is to know that. */
+static void watch_interrupt(const struct ctl *ctl)
+{
+	const struct sigaction action = {.sa_handler = take_interrupt, .sa_flags = SA_RESETHAND};
+
+	g_snprintf(on_interrupt, sizeof(on_interrupt),
+		   "\n" PROGRAM ": verify: %s: the comparison goes on in the retriever: look at it "
+		   "again with " PROGRAM " verify %s --content, end it with " PROGRAM
+		   " verify %s --content --stop\n",
+		   ctl->volume, ctl->volume, ctl->volume);
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+}
+
+static void show_progress(const struct ctl *ctl, GKeyFile *reply, struct terminal *terminal)
 {
 	g_autofree char *bytes = ctl_bytes(number(reply, "bytes"));
 	g_autofree char *rate = ctl_bytes(number(reply, "bytes-per-second"));
 	gint64 left = g_key_file_get_int64(reply, GROUP, "remaining", NULL);
+	g_autoptr(GString) line = g_string_new(NULL);
 
-	if (ctl->json || !isatty(STDERR_FILENO))
-		return;
-	fprintf(stderr,
-		"\r\033[K%s: %" G_GUINT64_FORMAT " objects, %s, %s/s, %" G_GUINT64_FORMAT
-		" differences",
-		ctl->volume, number(reply, "objects"), bytes, rate, number(reply, "findings"));
+	g_string_append_printf(line, "%s: " TEXT_COUNT ", %s, %s/s, " TEXT_COUNT, ctl->volume,
+			       TEXT_COUNTED(number(reply, "objects"), "objects"), bytes, rate,
+			       TEXT_COUNTED(number(reply, "findings"), "differences"));
 	if (left >= 0)
-		fprintf(stderr, ", %" G_GINT64_FORMAT " s left", left);
-	fflush(stderr);
+		g_string_append_printf(line, ", %" G_GINT64_FORMAT " s left", left);
+	terminal_draw(terminal, stderr, line->str);
 }
 
 /* Until the run is over, whoever began it. */
 static enum ctl_exit follow(const struct ctl *ctl, struct ctl_link *link, GKeyFile **reply)
 {
-	for (gulong pause = POLL_US;; pause = MIN(2 * pause, POLL_MAX)) {
+	const bool shows = !ctl->json && isatty(STDERR_FILENO);
+	struct terminal terminal = {NULL};
+	enum ctl_exit result = CTL_OK;
+
+	watch_interrupt(ctl);
+	for (gulong pause = POLL_US; !result; pause = MIN(2 * pause, POLL_MAX)) {
 		g_autofree char *state = ctl_text(*reply, GROUP, "state");
-		enum ctl_exit result;
 
 		if (strcmp(state, "running") && strcmp(state, "stopping"))
 			break;
-		show_progress(ctl, *reply);
+		if (shows)
+			show_progress(ctl, *reply, &terminal);
 		g_usleep(pause);
 		g_clear_pointer(reply, g_key_file_unref);
 		result = ctl_ask(link, GROUP, false, reply);
-		if (result)
-			return result;
 	}
-	if (!ctl->json && isatty(STDERR_FILENO))
-		fputs("\r\033[K", stderr);
-	return CTL_OK;
+	signal(SIGINT, SIG_DFL);
+	signal(SIGTERM, SIG_DFL);
+	if (shows)
+		terminal_draw(&terminal, stderr, "");
+	terminal_leave(&terminal, stderr);
+	return result;
 }
 
 bool ctl_parse_sample(const char *command, const char *text, unsigned *sample)

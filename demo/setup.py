@@ -66,8 +66,8 @@ def password_file(source, name):
     if os.path.exists(path):
         return path
     if not sys.stdin.isatty():
-        raise Refused(f'write the password of {source} into {path} (for root alone: mode 600), and '
-                      'run this again')
+        raise Refused(f'write the password of {source} into a file with: install -m 600 /dev/stdin {path}, '
+                      'then the password, Enter and Ctrl-D; and run this again')
     password = getpass.getpass(f'password for {source}: ')
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), 'w') as out:

@@ -20,6 +20,7 @@
 #include "guard/state.h"
 #include "guard/wait.h"
 #include "lib/base/advice.h"
+#include "lib/base/text.h"
 
 #define TURN_MS	  1000
 #define BUSY_MS	  50
@@ -90,6 +91,7 @@ static void let_server(struct guard *guard, const struct marks_event *event, int
 	if (!process_has_own_mounts(process) && !process_is_one_of(process, tools)) {
 		g_free(guard->state.public_server);
 		guard->state.public_server = process_text(event->tid);
+		guard->state.public_tid = event->tid;
 	}
 	answer_now(guard, event, 0, NULL);
 }
@@ -219,8 +221,10 @@ static void do_regularly(struct guard *guard)
 		return;
 	guard->next_second = now + 1000;
 	if (guard->lines > LINES_MAX)
-		g_message("and %u more refusals", guard->lines - LINES_MAX);
+		g_message("and %u more %s", guard->lines - LINES_MAX,
+			  text_plural(guard->lines - LINES_MAX, "refusals"));
 	guard->lines = 0;
+	state_forget_ended(&guard->state);
 	if (servers_turn(guard->servers))
 		marks_ask_mounts(&guard->marks);
 	g_free(guard->state.past);

@@ -7,6 +7,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "guard/process.h"
 #include "lib/config/config.h"
 
 int state_hold(const char *socket, int *lock, GError **error)
@@ -27,6 +28,14 @@ int state_hold(const char *socket, int *lock, GError **error)
 		close(*lock);
 	*lock = -1;
 	return -1;
+}
+
+void state_forget_ended(struct state *state)
+{
+	g_autofree char *now = state->public_server ? process_text(state->public_tid) : NULL;
+
+	if (g_strcmp0(now, state->public_server) != 0)
+		g_clear_pointer(&state->public_server, g_free);
 }
 
 void state_put(int fd, const struct state *state)

@@ -19,6 +19,7 @@
 #include "journal/store/close.h"
 #include "journal/store/live.h"
 #include "journal/watch.h"
+#include "lib/base/text.h"
 
 #define SECOND	     INT64_C(1000000000)
 #define COMMIT_EVERY (2 * SECOND)
@@ -352,12 +353,12 @@ static void say_scanned(struct journal *journal, bool was_gap)
 	live->scans++;
 	live->scanned = journal->scan_began;
 	if (live->unread)
-		g_warning("%" G_GUINT64_FORMAT " objects looked at, %" G_GUINT64_FORMAT
-			  " cannot be: what was changed there is not known",
-			  scan_looked_at(journal->scan), live->unread);
+		g_warning(TEXT_COUNT " looked at, %" G_GUINT64_FORMAT
+				     " cannot be: what was changed there is not known",
+			  TEXT_COUNTED(scan_looked_at(journal->scan), "objects"), live->unread);
 	else if (was_gap)
-		g_message("%" G_GUINT64_FORMAT " objects looked at: the gap is filled",
-			  scan_looked_at(journal->scan));
+		g_message(TEXT_COUNT " looked at: the gap is filled",
+			  TEXT_COUNTED(scan_looked_at(journal->scan), "objects"));
 }
 
 /* One transaction has the scan's rows and the end of the gap; what was missed meanwhile is a new

@@ -6,6 +6,7 @@
 #include <pwd.h>
 #include <string.h>
 
+#include "lib/base/text.h"
 #include "lib/config/owners.h"
 #include "lib/config/snapshot_names.h"
 #include "lib/source/smb/smb_text.h"
@@ -149,15 +150,15 @@ static void judge_kind(struct judge *judge, const char *path, const struct sourc
 		if (attr->size > judge->limits.size)
 			notices_add(judge->notices, NOTICE_SIZE, path, name_not_made(-EFBIG));
 		if (attr->elsewhere)
-			lose(judge, NOTE_ELSEWHERE, path, "%" G_GUINT64_FORMAT " bytes",
-			     attr->size);
+			lose(judge, NOTE_ELSEWHERE, path, TEXT_COUNT,
+			     TEXT_COUNTED(attr->size, "bytes"));
 		break;
 	case S_IFDIR:
 		break;
 	case S_IFLNK:
 		if (attr->size > judge->limits.symlink)
-			lose(judge, NOTICE_SYMLINK, path,
-			     "%" G_GUINT64_FORMAT " bytes of text; %s holds %u", attr->size,
+			lose(judge, NOTICE_SYMLINK, path, TEXT_COUNT " of text; %s holds %u",
+			     TEXT_COUNTED(attr->size, "bytes"),
 			     judge->limits.name ? judge->limits.name : "Linux",
 			     judge->limits.symlink);
 		break;

@@ -14,6 +14,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "common/migrate.h"
 #include "common/xfs_geometry.h"
 #include "lib/base/error.h"
 
@@ -71,17 +72,18 @@ static void look_at_device(struct new_fs *target, dev_t device)
 	close(fd);
 }
 
-static bool folds(const char *path)
+static void look_at_directory(struct new_fs *target)
 {
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), flags = 0;
+	int fd = open(target->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), flags = 0;
 	struct xfs_geometry xfs = {.flags = 0};
-	bool folds =
-		fd >= 0 && ((ioctl(fd, FS_IOC_GETFLAGS, &flags) == 0 && flags & FS_CASEFOLD_FL) ||
-			    (ioctl(fd, XFS_GET_GEOMETRY, &xfs) == 0 && xfs.flags & XFS_FOLDS_CASE));
 
-	if (fd >= 0)
-		close(fd);
-	return folds;
+	if (fd < 0)
+		return;
+	target->folds = (ioctl(fd, FS_IOC_GETFLAGS, &flags) == 0 && flags & FS_CASEFOLD_FL) ||
+			(ioctl(fd, XFS_GET_GEOMETRY, &xfs) == 0 && xfs.flags & XFS_FOLDS_CASE);
+	target->filled =
+		!migrate_has_record(fd) && !migrate_has_private(fd) && !migrate_is_vacant(fd, true);
+	close(fd);
 }
 
 gboolean new_fs_look(struct new_fs *target, const char *path, GError **error)
@@ -104,7 +106,7 @@ gboolean new_fs_look(struct new_fs *target, const char *path, GError **error)
 	target->available = (uint64_t)room.f_bavail * room.f_frsize;
 	target->inodes = room.f_files;
 	target->inodes_available = room.f_favail;
-	target->folds = folds(path);
+	look_at_directory(target);
 	look_at_device(target, st.st_dev);
 	target->limits =
 		limits_of(kind.f_type, target->block, target->ea_inode, target->inode_size);

@@ -19,6 +19,7 @@ struct new_fs {
 	uint32_t inode_size; /* bytes, of ext4; 0: not known */
 	bool ea_inode;	     /* of ext4 */
 	bool folds;	     /* names that differ in case alone are one, as far as can be seen */
+	bool filled;	     /* of no migration yet, and not empty */
 };
 
 /* FALSE with error set: it cannot be looked at.  path NULL: nothing is known of it. */

@@ -151,6 +151,8 @@ static void add_losses(JsonBuilder *builder, const struct survey *survey)
 		if (*lines[i])
 			json_builder_add_string_value(builder, lines[i]);
 	json_builder_end_array(builder);
+	if (survey->brings)
+		member_text(builder, "another_version", survey->brings);
 }
 
 /* ---- what it takes --------------------------------------------------------------------------- */
@@ -172,6 +174,7 @@ static void add_target(JsonBuilder *builder, const struct survey *survey)
 		member_number(builder, "inodes", target->inodes);
 		member_number(builder, "inodes_free", target->inodes_available);
 		member_number(builder, "inode_size", target->inode_size);
+		member_bool(builder, "empty", !target->filled);
 	}
 	member_number(builder, "bytes_needed", need->bytes);
 	member_number(builder, "bytes_needed_at_least", need->least);
@@ -242,11 +245,11 @@ char *show_json(const struct survey *survey)
 
 	json_builder_begin_object(builder);
 	add_head(builder, survey);
-	add_tree(builder, survey);
 	add_losses(builder, survey);
 	add_target(builder, survey);
 	add_source(builder, survey);
 	add_times(builder, survey);
+	add_tree(builder, survey);
 	json_builder_end_object(builder);
 	root = json_builder_get_root(builder);
 	text = json_to_string(root, TRUE);

@@ -86,8 +86,8 @@ static void put_tree(FILE *out, const struct survey *survey)
 	put_classes(out, "Objects by age (mtime)", tally->ages, TALLY_AGES, tally_age_title);
 	put_top(out, "Directories with the most entries", &tally->wide, false);
 	put_top(out, "Directories with the most bytes in their files", &tally->heavy, true);
-	put_top(out, "Longest paths, in bytes", &tally->paths, false);
-	put_top(out, "Longest names, in bytes", &tally->names, false);
+	put_top(out, "Longest paths, in bytes: one of each directory", &tally->paths, false);
+	put_top(out, "Longest names, in bytes: one of each directory", &tally->names, false);
 }
 
 /* ---- what cannot come ------------------------------------------------------------------------ */
@@ -108,8 +108,8 @@ static void put_loss(FILE *out, const struct survey *survey, enum notice_kind ki
 		if (*path)
 			fprintf(out, "                %s: %s\n", path, text);
 		else
-			fprintf(out, "                %s (%" G_GUINT64_FORMAT " objects)\n", text,
-				line->count);
+			fprintf(out, "                %s (" TEXT_COUNT ")\n", text,
+				TEXT_COUNTED(line->count, "objects"));
 	}
 	if (first->len > SHOW_LINES)
 		fputs("                ...\n", out);
@@ -129,6 +129,12 @@ static void put_losses(FILE *out, const struct survey *survey)
 	for (unsigned i = 0; lines[i]; i++)
 		if (*lines[i])
 			fprintf(out, "                %s\n", lines[i]);
+	if (survey->brings)
+		fprintf(out, "\n                %s\n", survey->brings);
+}
+
+static void put_notes(FILE *out, const struct survey *survey)
+{
 	fputs("\nWhat is worth knowing\n", out);
 	for (unsigned i = NOTICE_NOTES; i < NOTICE_KINDS; i++)
 		put_loss(out, survey, i);
@@ -141,6 +147,10 @@ static void put_needs(FILE *out, const struct survey *survey)
 	g_autofree char *mkfs = new_fs_mkfs(&survey->target, &survey->need);
 
 	fputs("\nThe new file system\n\n", out);
+	if (survey->target.filled)
+		put_fact(out, "Root",
+			 "not empty: attach wants an empty directory, or --adopt to "
+			 "take over what another tool has copied there");
 	put_taken(out, "Space", survey_space_text(survey));
 	put_taken(out, "Inodes", survey_inodes_text(survey));
 	if (survey->need.stubs)
@@ -161,9 +171,9 @@ static void put_times(FILE *out, const struct survey *survey)
 
 	put_taken(out, "Round trip", survey_round_trip_text(survey));
 	put_taken(out, "Objects",
-		  g_strdup_printf("%.0f a second, in this pass of %s with %" G_GUINT64_FORMAT
-				  " requests",
-				  survey_rate(survey), pass, survey->requests));
+		  g_strdup_printf("%.0f a second, in this pass of %s with " TEXT_COUNT,
+				  survey_rate(survey), pass,
+				  TEXT_COUNTED(survey->requests, "requests")));
 	if (m->small_rate > 0)
 		put_taken(out, "Small files",
 			  g_strdup_printf("%.0f a second (%" G_GUINT64_FORMAT " were read)",
@@ -180,10 +190,11 @@ static void put_times(FILE *out, const struct survey *survey)
 bool show_text(FILE *out, const struct survey *survey)
 {
 	put_head(out, survey);
-	put_tree(out, survey);
 	put_losses(out, survey);
 	put_needs(out, survey);
 	put_times(out, survey);
+	put_notes(out, survey);
+	put_tree(out, survey);
 	if (survey->share < WALK_ALL)
 		fprintf(out,
 			"\nOf %g %% of the files it was asked what they have beside their names "

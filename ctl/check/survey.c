@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "lib/base/text.h"
+
 double survey_rate(const struct survey *survey)
 {
 	return survey->seconds > 0 ? (double)tally_objects(&survey->tally) / survey->seconds : 0;
@@ -109,14 +111,16 @@ char *survey_rights_text(const struct survey *survey)
 			: g_strdup("");
 
 	if (!refused && !unlisted)
-		return g_strdup_printf("everything can be read: one file each of %" G_GUINT64_FORMAT
-				       " kinds of owner, mode and ACL was%s",
-				       read_trials_kinds(survey->trials), untried);
-	return g_strdup_printf("NOT everything can be read: %" G_GUINT64_FORMAT
-			       " of %" G_GUINT64_FORMAT " files cannot, and %" G_GUINT64_FORMAT
-			       " directories cannot be listed%s: most likely root is squashed "
+		return g_strdup_printf("everything can be read: one file each of " TEXT_COUNT
+				       " of owner, mode and ACL was%s",
+				       TEXT_COUNTED(read_trials_kinds(survey->trials), "kinds"),
+				       untried);
+	return g_strdup_printf("NOT everything can be read: %" G_GUINT64_FORMAT " of " TEXT_COUNT
+			       " cannot, and " TEXT_COUNT
+			       " cannot be listed%s: most likely root is squashed "
 			       "there (no_root_squash), or the account lacks rights",
-			       refused, files, unlisted, untried);
+			       refused, TEXT_COUNTED(files, "files"),
+			       TEXT_COUNTED(unlisted, "directories"), untried);
 }
 
 static char *clock_side(int64_t ns)
@@ -169,9 +173,8 @@ GPtrArray *survey_stops(const struct survey *survey)
 	}
 	if (refused && 2 * refused >= files)
 		g_ptr_array_add(stops, g_strdup_printf("The old server does not let this machine "
-						       "read %" G_GUINT64_FORMAT
-						       " of %" G_GUINT64_FORMAT " files",
-						       refused, files));
+						       "read %" G_GUINT64_FORMAT " of " TEXT_COUNT,
+						       refused, TEXT_COUNTED(files, "files")));
 	if (tally_objects(&survey->tally) == 1)
 		g_ptr_array_add(stops,
 				g_strdup(notices_total(survey->notices, NOTICE_UNLISTED)
@@ -207,9 +210,9 @@ char *survey_verdict_text(const struct survey *survey)
 	if (verdict == SURVEY_LOSSES && !sum)
 		return g_strdup("Go, but the space is enough only if holes stay holes");
 	if (verdict == SURVEY_LOSSES)
-		return g_strdup_printf("Go with losses: %" G_GUINT64_FORMAT
-				       " things cannot come as they are",
-				       sum);
+		return g_strdup_printf("Go with losses: " TEXT_COUNT " cannot come as %s",
+				       TEXT_COUNTED(sum, "things"),
+				       sum == 1 ? "it is" : "they are");
 	g_autoptr(GPtrArray) stops = survey_stops(survey);
 	return g_strdup_printf("Stop: %s", (char *)stops->pdata[0]);
 }

@@ -28,6 +28,7 @@ struct survey {
 	unsigned runs;
 	unsigned share;	   /* of WALK_ALL objects, of how many it was asked what they have */
 	char *not_carried; /* what no object comes with, lines of text; NULL: nothing */
+	char *brings;	   /* what another version of the protocol would bring; NULL: no more */
 };
 
 /* Objects a second of the pass. */

@@ -8,6 +8,7 @@
 #include "lib/base/error.h"
 #include "lib/schemes.h"
 
+#define NEWEST	     "version=4.2" /* of NFS */
 #define TICK_MS	     200
 #define KEEP_FIRST_S 1 /* after the start; then it doubles, up to ... */
 #define KEEP_S	     15
@@ -146,6 +147,74 @@ static gboolean tick(gpointer arg)
 	return G_SOURCE_CONTINUE;
 }
 
+/* With version=4.2 in the place of another; g_free.  NULL: it is so already, or no NFS. */
+static char *newest_version(const char *source)
+{
+	const size_t path = strcspn(source, "?");
+	g_auto(GStrv) options = g_strsplit(source[path] ? source + path + 1 : "", "&", -1);
+	GString *url = g_string_new_len(source, (gssize)path);
+
+	if (!g_str_has_prefix(source, "nfs://") ||
+	    g_strv_contains((const char *const *)options, NEWEST))
+		return g_string_free(url, TRUE);
+	g_string_append(url, "?" NEWEST);
+	for (unsigned i = 0; options[i]; i++)
+		if (*options[i] && !g_str_has_prefix(options[i], "version="))
+			g_string_append_printf(url, "&%s", options[i]);
+	return g_string_free(url, FALSE);
+}
+
+/* What stands before the colons of those lines of a that b does not have: "ACLs, times".  g_free.
+ */
+static char *only_there(const char *a, const char *b)
+{
+	g_auto(GStrv) lines = g_strsplit(a ? a : "", "\n", -1);
+	g_autofree char *others = g_strconcat("\n", b ? b : "", NULL);
+	GString *list = g_string_new(NULL);
+
+	for (unsigned i = 0; lines[i]; i++) {
+		const int len = (int)strcspn(lines[i], ":(");
+		g_autofree char *what = g_strdup_printf("\n%.*s", len, lines[i]);
+
+		if (len && !strstr(others, what))
+			g_string_append_printf(list, "%s%s", list->len ? ", " : "",
+					       g_strstrip(what));
+	}
+	return g_string_free(list, FALSE);
+}
+
+char *survey_brings(const char *without, const char *with)
+{
+	g_autofree char *more = only_there(without, with), *less = only_there(with, without);
+
+	if (!*more)
+		return NULL;
+	return g_strdup_printf("With ?" NEWEST " in the source would come: %s%s%s%s", more,
+			       *less ? " (and not: " : "", less, *less ? ")" : "");
+}
+
+/* Asks the same server by another version of the protocol. */
+static void ask_newest(struct run *run)
+{
+	struct volume_config other = *run->options->config;
+	struct source_object root = {0};
+	struct source_attr attr;
+	g_autoptr(GError) error = NULL;
+	struct backend *backend;
+
+	other.source = newest_version(other.source);
+	backend = other.source ? scheme_open(&other, &root, &attr, &error) : NULL;
+	if (backend) {
+		g_autofree char *text =
+			backend->ops->not_carried ? backend->ops->not_carried(backend) : NULL;
+
+		run->survey->brings = survey_brings(run->survey->not_carried, text);
+		backend->ops->close(backend);
+		source_object_clear(&root);
+	}
+	g_free(other.source);
+}
+
 static gboolean open_source(struct run *run, GError **error)
 {
 	struct backend *backend =
@@ -159,6 +228,7 @@ static gboolean open_source(struct run *run, GError **error)
 	run->walk.carries = backend->ops->carries ? backend->ops->carries(backend) : 0;
 	run->survey->not_carried =
 		backend->ops->not_carried ? backend->ops->not_carried(backend) : NULL;
+	ask_newest(run);
 	return TRUE;
 }
 
@@ -260,6 +330,7 @@ gboolean survey_run(const struct survey_options *options, struct checkpoint *che
 	survey->trials = read_trials_new(survey->notices);
 	if (!new_fs_look(&survey->target, options->target, error) || !open_source(&run, error))
 		return FALSE;
+	survey->target.filled = survey->target.filled && options->config->root;
 	put_together(&run);
 	run.walk.handles = run.root.handle_len > 0;
 	run.gate = gate_new(run.backend, options->bandwidth);
@@ -287,5 +358,6 @@ void survey_clear(struct survey *survey)
 	g_free(survey->source);
 	g_free(survey->version);
 	g_free(survey->not_carried);
+	g_free(survey->brings);
 	memset(survey, 0, sizeof(*survey));
 }

@@ -37,6 +37,9 @@ struct survey_options {
  */
 gboolean survey_run(const struct survey_options *options, struct checkpoint *checkpoint,
 		    struct survey *survey, GError **error);
+/* What not_carried says without an option of the source and not with it, in a line; NULL: nothing.
+ * g_free. */
+char *survey_brings(const char *without, const char *with);
 void survey_clear(struct survey *survey);
 
 #endif

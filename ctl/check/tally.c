@@ -80,6 +80,34 @@ static void top_add(struct tally_top *top, const char *path, uint64_t value, dou
 	places[at] = (struct tally_place){value, seconds, g_strdup(path)};
 }
 
+static size_t parent_len(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? (size_t)(slash - path) : 0;
+}
+
+/* Of each directory the largest alone: else they would all be of one. */
+static void top_add_of_parent(struct tally_top *top, const char *path, uint64_t value)
+{
+	const size_t len = parent_len(path);
+
+	if (top->n == TALLY_TOP && value <= top->places[TALLY_TOP - 1].value)
+		return;
+	for (unsigned i = 0; i < top->n; i++) {
+		struct tally_place *place = &top->places[i];
+
+		if (parent_len(place->path) != len || strncmp(place->path, path, len) != 0)
+			continue;
+		if (value <= place->value)
+			return;
+		g_free(place->path);
+		memmove(place, place + 1, (--top->n - i) * sizeof(*place));
+		break;
+	}
+	top_add(top, path, value, 0);
+}
+
 static struct tally_top *top_of(struct tally *tally, unsigned i, const char **key)
 {
 	static const char *const keys[] = {"wide", "heavy", "paths", "names"};
@@ -170,8 +198,8 @@ static void tally_name(struct tally *tally, const char *path)
 		depth += *p == '/';
 	tally->depth = MAX(tally->depth, depth);
 	tally->name_bytes += strlen(name);
-	top_add(&tally->paths, path, strlen(path), 0);
-	top_add(&tally->names, path, strlen(name), 0);
+	top_add_of_parent(&tally->paths, path, strlen(path));
+	top_add_of_parent(&tally->names, path, strlen(name));
 }
 
 void tally_add(struct tally *tally, const char *path, const struct source_attr *attr)

@@ -24,7 +24,7 @@ struct tally_place {
 	char *path;
 };
 
-/* The largest ones, the largest first. */
+/* The largest ones, the largest first; of paths and names only the longest of each directory. */
 struct tally_top {
 	unsigned n;
 	struct tally_place places[TALLY_TOP];

@@ -185,8 +185,14 @@ static void append_volume(GString *out, const struct draft *draft,
 		g_string_append_printf(out, "# for ACLs and streams of SMB:\n#acl-source = %s\n",
 				       smb);
 	if (smb)
-		g_string_append_printf(out, "%ssmb-password-file = /etc/quickmigrate/%s.password\n",
-				       nfs ? "#" : "", volume->name);
+		g_string_append_printf(
+			out,
+			"# made with: install -m 600 /dev/stdin /etc/quickmigrate/"
+			"%s.password, then the password, Enter and Ctrl-D\n"
+			"%ssmb-password-file = /etc/quickmigrate/%s.password\n"
+			"# for a tree that nobody reaches but by Samba, else: descriptor"
+			"\n%ssmb-modes = open\n",
+			volume->name, nfs ? "#" : "", volume->name, nfs ? "#" : "");
 }
 
 char *draft_volumes(const struct draft *draft)

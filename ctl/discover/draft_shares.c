@@ -64,7 +64,12 @@ char *draft_shares(const struct draft *draft)
 	g_autofree char *host = text_line(draft->host);
 	GString *out = g_string_new("");
 
-	g_string_append_printf(out, "# What %s shares; for /etc/samba/smb.conf.\n", host);
+	g_string_append_printf(out,
+			       "# What %s shares; for /etc/samba/smb.conf.\n[global]\n"
+			       "\tkernel change notify = no\n"
+			       "\t# Samba before 4.22 does not know it, and says so\n"
+			       "\tsmb3 directory leases = no\n",
+			       host);
 	for (unsigned i = 0; i < draft->volumes->len; i++) {
 		const struct draft_volume *volume = draft->volumes->pdata[i];
 

@@ -12,6 +12,7 @@
 #include "ctl/report/summary.h"
 #include "ctl/report/parts.h"
 #include "ctl/report/sign.h"
+#include "lib/base/text.h"
 
 struct run {
 	const struct check *check;
@@ -151,11 +152,11 @@ static gboolean read_tree(struct run *run, struct manifest *manifest, GError **e
 	close(root);
 	if (ok)
 		say(run, true,
-		    "%s: %" G_GUINT64_FORMAT " objects are as in the manifest, %" G_GUINT64_FORMAT
-		    " of them with their content; %" G_GUINT64_FORMAT
-		    " differences; %" G_GUINT64_FORMAT
+		    "%s: " TEXT_COUNT " as in the manifest, %" G_GUINT64_FORMAT
+		    " of them with their content; " TEXT_COUNT "; %" G_GUINT64_FORMAT
 		    " were unfinished or different when it was made",
-		    check->tree, count.compared, count.hashed, count.differences, count.skipped);
+		    check->tree, TEXT_COUNTED(count.compared, "objects are"), count.hashed,
+		    TEXT_COUNTED(count.differences, "differences"), count.skipped);
 	return ok;
 }
 
@@ -180,8 +181,8 @@ static void check_manifest(struct run *run, const struct summary *parsed)
 	else if (memcmp(manifest_counted(manifest), &parsed->count, sizeof parsed->count) != 0)
 		say(run, false, "%s: the report counts other objects than it has", part->file);
 	else
-		say(run, true, "%s: %" G_GUINT64_FORMAT " entries, as the report counts them",
-		    part->file, parsed->count.entries);
+		say(run, true, "%s: " TEXT_COUNT ", as the report counts them", part->file,
+		    TEXT_COUNTED(parsed->count.entries, "entries"));
 	manifest_close(manifest);
 }
 

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "ctl/report/tree.h"
+#include "lib/base/text.h"
 #include "lib/report/manifest/sorter.h"
 
 struct comparison {
@@ -57,9 +58,8 @@ static void compare_content(struct comparison *c, const struct proof_entry *want
 	if (here->status == PROOF_UNFINISHED)
 		differs(c, wanted->path, "it is not whole in the tree");
 	else if (here->size != wanted->size)
-		differs(c, wanted->path,
-			"it has %" G_GUINT64_FORMAT " bytes, not %" G_GUINT64_FORMAT, here->size,
-			wanted->size);
+		differs(c, wanted->path, "it has " TEXT_COUNT ", not %" G_GUINT64_FORMAT,
+			TEXT_COUNTED(here->size, "bytes"), wanted->size);
 	else if (*wanted->sha256 && *here->sha256 && strcmp(here->sha256, wanted->sha256) != 0)
 		differs(c, wanted->path, "its content is another");
 	else if (*wanted->sha256 && *here->sha256)

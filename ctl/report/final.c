@@ -203,22 +203,22 @@ char *final_sums(const struct final *final)
 		sum += count->status[i];
 		if (c->any && c->status[i] != count->status[i])
 			say(text,
-			    "the comparison counted %" G_GUINT64_FORMAT
-			    " objects that are %s, the manifest has %" G_GUINT64_FORMAT,
-			    c->status[i], proof_status_name(i), count->status[i]);
+			    "the comparison counted " TEXT_COUNT
+			    " that are %s, the manifest has %" G_GUINT64_FORMAT,
+			    TEXT_COUNTED(c->status[i], "objects"), proof_status_name(i),
+			    count->status[i]);
 	}
 	if (sum != count->entries)
 		say(text,
-		    "the manifest has %" G_GUINT64_FORMAT " objects, and %" G_GUINT64_FORMAT
+		    "the manifest has " TEXT_COUNT ", and %" G_GUINT64_FORMAT
 		    " of them are accounted for",
-		    count->entries, sum);
+		    TEXT_COUNTED(count->entries, "objects"), sum);
 	if (!c->any && final->names_here >= 0 &&
 	    (uint64_t) final->names_here != count->entries - count->status[PROOF_SKIPPED])
 		say(text,
-		    "the new tree has %" G_GINT64_FORMAT
-		    " names, the manifest has %" G_GUINT64_FORMAT
+		    "the new tree has " TEXT_COUNT ", the manifest has %" G_GUINT64_FORMAT
 		    ": clients changed it meanwhile; make the report again",
-		    final->names_here, count->entries);
+		    TEXT_COUNTED(final->names_here, "names"), count->entries);
 	return g_string_free(text, FALSE);
 }
 
@@ -237,19 +237,16 @@ static char *good_verdict(const struct final *final)
 	uint64_t skipped = final->count.status[PROOF_NOT_SAMPLED];
 
 	if (!final->comparison.any)
-		return g_strdup_printf(
-			"Whole: %" G_GUINT64_FORMAT
-			" objects are here; nothing was compared with the old server",
-			final->count.entries);
+		return g_strdup_printf("Whole: " TEXT_COUNT
+				       " here; nothing was compared with the old server",
+				       TEXT_COUNTED(final->count.entries, "objects are"));
 	if (skipped)
-		return g_strdup_printf(
-			"Complete: all %" G_GUINT64_FORMAT
-			" objects of the old server are accounted for; %" G_GUINT64_FORMAT
-			" were not in the sample",
-			final_old_objects(final), skipped);
-	return g_strdup_printf("Complete: all %" G_GUINT64_FORMAT
-			       " objects of the old server are accounted for",
-			       final_old_objects(final));
+		return g_strdup_printf("Complete: " TEXT_COUNT
+				       " of the old server, all accounted for; "
+				       "%" G_GUINT64_FORMAT " not in the sample",
+				       TEXT_COUNTED(final_old_objects(final), "objects"), skipped);
+	return g_strdup_printf("Complete: " TEXT_COUNT " of the old server, all accounted for",
+			       TEXT_COUNTED(final_old_objects(final), "objects"));
 }
 
 char *final_verdict(const struct final *final)
@@ -265,18 +262,15 @@ char *final_verdict(const struct final *final)
 		say(text, "the sums do not add up: %s", sums);
 	if (status[PROOF_DIFFERENT] || status[PROOF_FAILED])
 		say(text,
-		    "%" G_GUINT64_FORMAT " objects differ, %" G_GUINT64_FORMAT
-		    " could not be compared",
-		    status[PROOF_DIFFERENT], status[PROOF_FAILED]);
+		    TEXT_COUNT " with differences, %" G_GUINT64_FORMAT " could not be compared",
+		    TEXT_COUNTED(status[PROOF_DIFFERENT], "objects"), status[PROOF_FAILED]);
 	if (status[PROOF_UNFINISHED])
 		say(text,
-		    "%" G_GUINT64_FORMAT
-		    " objects are unfinished: run migrate-crawler %s, then make "
-		    "the report again",
-		    status[PROOF_UNFINISHED], final->volume);
+		    TEXT_COUNT " unfinished: run migrate-crawler %s, then make the report again",
+		    TEXT_COUNTED(status[PROOF_UNFINISHED], "objects are"), final->volume);
 	if (final->lists[FINAL_FAILED].total)
-		say(text, "%" G_GUINT64_FORMAT " things failed: see migratectl errors %s",
-		    final->lists[FINAL_FAILED].total, final->volume);
+		say(text, TEXT_COUNT " failed: see migratectl errors %s",
+		    TEXT_COUNTED(final->lists[FINAL_FAILED].total, "things"), final->volume);
 	if (!text->len)
 		say(text, "nothing is known of any object");
 	g_string_prepend(text, "NOT complete: ");
@@ -304,8 +298,8 @@ char *final_contents(const struct final *final)
 			"; if %g %% of all files differed, it would have shown one "
 			"with %.4g %%)",
 			c->sample / (FINAL_ALL / 100.0), c->seed, c->fraction, c->confidence);
-	return g_strdup_printf("Contents of %s were compared, %" G_GUINT64_FORMAT
-			       " files, %" G_GUINT64_FORMAT
-			       " bytes, from %s to %s; what clients changed is known by %s",
-			       sample, c->files, c->bytes, began, ended, told);
+	return g_strdup_printf("Contents of %s were compared, " TEXT_COUNT ", " TEXT_COUNT
+			       ", from %s to %s; what clients changed is known by %s",
+			       sample, TEXT_COUNTED(c->files, "files"),
+			       TEXT_COUNTED(c->bytes, "bytes"), began, ended, told);
 }

@@ -49,12 +49,13 @@ static void put_objects(FILE *out, const struct final *final)
 		put_number(out, final->names_here, "names in the new tree when this was made");
 	fprintf(out, "\nThe sums %s%s.\n\n", *sums ? "do NOT add up: " : "add up", sums);
 	fprintf(out,
-		"The manifest has %" G_GUINT64_FORMAT " entries (%" G_GUINT64_FORMAT
-		" directories, %" G_GUINT64_FORMAT " files of %" G_GUINT64_FORMAT
-		" bytes, %" G_GUINT64_FORMAT " symbolic links, %" G_GUINT64_FORMAT
-		" others), %" G_GUINT64_FORMAT " with a hash.\n",
-		count->entries, count->directories, count->files, count->bytes, count->links,
-		count->others, count->hashed);
+		"The manifest has " TEXT_COUNT " (" TEXT_COUNT ", " TEXT_COUNT " of " TEXT_COUNT
+		", " TEXT_COUNT ", " TEXT_COUNT "), %" G_GUINT64_FORMAT " with a hash.\n",
+		TEXT_COUNTED(count->entries, "entries"),
+		TEXT_COUNTED(count->directories, "directories"),
+		TEXT_COUNTED(count->files, "files"), TEXT_COUNTED(count->bytes, "bytes"),
+		TEXT_COUNTED(count->links, "symbolic links"), TEXT_COUNTED(count->others, "others"),
+		count->hashed);
 }
 
 static bool copy(FILE *from, FILE *out)

@@ -66,11 +66,10 @@ static void add_unread(GPtrArray *conflicts, const struct journal_state *state)
 
 	problem->path = text_line(state->unread_path);
 	problem->text = g_strdup_printf(
-		"it cannot be looked at (%" G_GUINT64_FORMAT
-		" such objects): what was changed in it, "
+		"it cannot be looked at (" TEXT_COUNT " like it): what was changed in it, "
 		"or below it, is not carried: check the file system of the new server, then run "
 		"rollback again",
-		state->unread);
+		TEXT_COUNTED(state->unread, "objects"));
 	g_ptr_array_add(conflicts, problem);
 }
 

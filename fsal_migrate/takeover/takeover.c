@@ -152,8 +152,8 @@ static void publish_aliases(struct mg_export *export, struct migrate_alias *list
 	mg_leave(export);
 	mg_takeover_handles_set(export, handles, ready, takeover->objects);
 	gsh_free(handles);
-	LogEvent(COMPONENT_FSAL, "Volume %s: %zu takeover handles are known for export %u",
-		 export->volume->name, ready, op_ctx->ctx_export->export_id);
+	LogEvent(COMPONENT_FSAL, "Volume %s: takeover handles that are known for export %u: %zu",
+		 export->volume->name, op_ctx->ctx_export->export_id, ready);
 }
 
 /* Between enter and leave. */

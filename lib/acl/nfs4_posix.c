@@ -3,6 +3,7 @@
 
 #include <linux/posix_acl.h>
 
+#include "lib/base/text.h"
 #include "lib/config/parse.h"
 
 #define INHERITED_BY_ALL (ACE4_FILE_INHERIT | ACE4_DIRECTORY_INHERIT)
@@ -372,9 +373,11 @@ static void lose_other_rights(struct nfs4_posix *posix, const struct question *q
 		denies |= answer.said && !answer.sure && !answer.maybe;
 	}
 	if (unknown)
-		add_lost_text(posix, "%u entries for who is nobody here", unknown);
+		add_lost_text(posix, TEXT_COUNT " for who is nobody here",
+			      TEXT_COUNTED(unknown, "entries"));
 	if (audit)
-		add_lost_text(posix, "%u entries that watch access", audit);
+		add_lost_text(posix, TEXT_COUNT " for watching access",
+			      TEXT_COUNTED(audit, "entries"));
 	if (grants)
 		add_lost_text(posix, "rights to change attributes, ACL or owner, or to delete");
 	if (denies)

@@ -6,6 +6,7 @@
 
 #include "lib/acl/nt_acl.h"
 #include "lib/acl/nt_mode.h"
+#include "lib/base/text.h"
 
 #define XATTR_NAME_LEN 255
 #define DOSATTRIB_LEN  24
@@ -43,14 +44,16 @@ static void lose_conditions(struct windows *w, unsigned allow, unsigned deny)
 {
 	if (allow)
 		source_xattrs_lose(w->xattrs,
-				   "%u entries of the ACL allow something on a condition: Samba "
-				   "does not look at them",
-				   allow);
+				   TEXT_COUNT
+				   " of the ACL that allowed on a condition, which Samba does "
+				   "not look at",
+				   TEXT_COUNTED(allow, "entries"));
 	if (deny)
 		source_xattrs_lose(w->xattrs,
-				   "%u entries of the ACL denied something on a condition: they "
-				   "deny it always",
-				   deny);
+				   TEXT_COUNT
+				   " of the ACL denied something on a condition: that is "
+				   "denied always",
+				   TEXT_COUNTED(deny, "entries"));
 }
 
 static void set_owner(struct windows *w, const struct nt_descriptor *sd,
@@ -167,8 +170,8 @@ static void lose_attributes(struct windows *w, const struct source_windows *sour
 		source_xattrs_lose(w->xattrs, "attributes 0x%x, which Samba has no place for",
 				   others);
 	if (source->ea_size)
-		source_xattrs_lose(w->xattrs, "its extended attributes (EAs, %u bytes)",
-				   source->ea_size);
+		source_xattrs_lose(w->xattrs, "its extended attributes (EAs, " TEXT_COUNT ")",
+				   TEXT_COUNTED(source->ea_size, "bytes"));
 }
 
 /* ---- streams ---- */

@@ -112,3 +112,20 @@ char *text_printable(const char *text)
 
 	return text_line(valid);
 }
+
+const char *text_plural(uint64_t n, const char *plural)
+{
+	static const char *const ends[][2] = {{"ies", "y"},	  {"sses", "ss"},
+					      {"s", ""},	  {"s are", " is"},
+					      {"s have", " has"}, {"s were", " was"}};
+
+	for (unsigned i = 0; n == 1 && i < G_N_ELEMENTS(ends); i++)
+		if (g_str_has_suffix(plural, ends[i][0])) {
+			const int len = (int)(strlen(plural) - strlen(ends[i][0]));
+			g_autofree char *singular =
+				g_strdup_printf("%.*s%s", len, plural, ends[i][1]);
+
+			return g_intern_string(singular);
+		}
+	return plural;
+}

@@ -21,6 +21,12 @@ char *text_name_utf16(const uint8_t *bytes, size_t len);
  */
 char *text_line(const char *text);
 
+/* The word for so many: "volumes", "volume" of one; "directories are", "directory is". */
+const char *text_plural(uint64_t n, const char *plural);
+/* A number and its word, "3 files", in a format and behind it. */
+#define TEXT_COUNT		"%" G_GUINT64_FORMAT " %s"
+#define TEXT_COUNTED(n, plural) (uint64_t)(n), text_plural((uint64_t)(n), plural)
+
 /* Why, and what to do. */
 #define REFUSED_OR_SKIP "; or skip it: migratectl skip"
 #define REFUSED_NAME                                                                               \

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#define BYTE_ORDER_MARK "\357\273\277"
+
 bool config_name_ok(const char *name)
 {
 	size_t len = strlen(name);
@@ -77,6 +79,18 @@ static gboolean check_name(const struct config_place *at, GError **error)
 			    CONFIG_NAME_MAX);
 }
 
+/* Some other files need them; here they would be part of the value. */
+static bool is_quoted(const char *value)
+{
+	static const char *const marks[] = {"\"", "'", "\342\200\234", "\342\200\230",
+					    "\342\200\236"};
+
+	for (unsigned i = 0; i < G_N_ELEMENTS(marks); i++)
+		if (g_str_has_prefix(value, marks[i]))
+			return true;
+	return false;
+}
+
 static gboolean check_group(const char *file, GKeyFile *parsed, const char *group,
 			    config_refuses_fn refuses, GError **error)
 {
@@ -91,6 +105,10 @@ static gboolean check_group(const char *file, GKeyFile *parsed, const char *grou
 		at.key = names[i];
 		if (why)
 			return config_wrong(error, &at, "%s", why);
+		g_autofree char *value = config_file_value(parsed, group, names[i]);
+		at.value = value;
+		if (is_quoted(value))
+			return config_wrong(error, &at, "write it without quotes");
 	}
 	return TRUE;
 }
@@ -113,13 +131,15 @@ GKeyFile *config_file_load(const char *file, config_refuses_fn refuses, GError *
 			    "%s: holds a NUL byte; it must be a text file", file);
 		return NULL;
 	}
-	if (!g_key_file_load_from_data(parsed, text, length, G_KEY_FILE_NONE, &inner)) {
+	/* what some editors put before a text, and nobody sees */
+	const char *begin = text + (g_str_has_prefix(text, BYTE_ORDER_MARK) ? 3 : 0);
+	if (!g_key_file_load_from_data(parsed, begin, (gsize)-1, G_KEY_FILE_NONE, &inner)) {
 		g_set_error(error, G_KEY_FILE_ERROR, G_KEY_FILE_ERROR_PARSE,
 			    "%s: %s; correct that line, see quickmigrate.conf(5)", file,
 			    inner->message);
 		return NULL;
 	}
-	if (!check_repetitions(file, text, error))
+	if (!check_repetitions(file, begin, error))
 		return NULL;
 
 	g_auto(GStrv) groups = g_key_file_get_groups(parsed, NULL);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "lib/base/mtime.h"
+#include "lib/base/text.h"
 #include "lib/config/config_ids.h"
 #include "retriever/making/attributes.h"
 #include "retriever/names/fill_page.h"
@@ -212,13 +213,13 @@ static void judge_content(struct pair *pair, const struct content *content)
 			      "it was changed on the old server while it was compared");
 	else if (content->changed)
 		compared_find(pair->compared, PROOF_CONTENT, pair->st.st_ctim.tv_sec,
-			      "it ends before its size of %" G_GUINT64_FORMAT " bytes",
-			      content->size);
+			      "it ends before its size of " TEXT_COUNT,
+			      TEXT_COUNTED(content->size, "bytes"));
 	else
 		compared_find(pair->compared, PROOF_CONTENT, pair->st.st_ctim.tv_sec,
-			      "%" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT
-			      " bytes differ%s, the first is byte %" G_GUINT64_FORMAT,
-			      content->differ, content->size,
+			      "%" G_GUINT64_FORMAT " of " TEXT_COUNT
+			      " differ%s, the first is byte %" G_GUINT64_FORMAT,
+			      content->differ, TEXT_COUNTED(content->size, "bytes"),
 			      content->zeros ? ", and are zeros here" : "", content->first);
 }
 
@@ -260,8 +261,8 @@ static void compare_file(struct pair *pair)
 		set_changed(pair);
 	} else {
 		compared_find(pair->compared, PROOF_CONTENT, pair->st.st_ctim.tv_sec,
-			      "it has %" G_GINT64_FORMAT " bytes and not %" G_GUINT64_FORMAT,
-			      (gint64)pair->st.st_size, pair->entry->attr.size);
+			      "it has " TEXT_COUNT " and not %" G_GUINT64_FORMAT,
+			      TEXT_COUNTED(pair->st.st_size, "bytes"), pair->entry->attr.size);
 	}
 }
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "lib/base/lease.h"
+#include "lib/base/text.h"
 #include "lib/base/write_fully.h"
 #include "retriever/compare/mend_mark.h"
 #include "retriever/copies/aside.h"
@@ -421,7 +422,8 @@ static int mend(struct mending *m)
 	if (!ret && m->compared.entry.status == PROOF_DIFFERENT)
 		return refuse(m, -EIO, "it is still different: compare again");
 	return ret ? ret
-		   : refuse(m, 0, "mended: %" G_GUINT64_FORMAT " bytes written%s", m->bytes,
+		   : refuse(m, 0, "mended: " TEXT_COUNT " written%s",
+			    TEXT_COUNTED(m->bytes, "bytes"),
 			    m->is_aside ? "; what it was before is set aside" : "");
 }
 

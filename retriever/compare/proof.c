@@ -22,6 +22,8 @@
 #define FILES	    8
 #define READERS	    4
 #define GROUP	    "run"
+#define FOLLOWED_US (3 * G_USEC_PER_SEC)
+#define GIVE_WAY_US (30 * G_USEC_PER_SEC)
 
 /* What a run is by, as its file says. */
 struct order {
@@ -40,6 +42,7 @@ struct proof {
 	struct proof_counts counts; /* with those of directories that are not done */
 	struct proof_counts done;
 	gint64 started; /* monotonic, microseconds */
+	gint64 asked;	/* likewise: when somebody wanted to know how far it is */
 	guint64 objects_before;
 	const char *told_by;  /* what clients changed */
 	char *error;	      /* why the last run ended early, or NULL */
@@ -457,6 +460,21 @@ void proof_stop(struct proof *proof)
 	g_mutex_unlock(&proof->lock);
 }
 
+bool proof_give_way(struct proof *proof)
+{
+	const gint64 until = g_get_monotonic_time() + GIVE_WAY_US;
+	bool followed;
+
+	g_mutex_lock(&proof->lock);
+	followed = g_get_monotonic_time() - proof->asked < FOLLOWED_US;
+	g_mutex_unlock(&proof->lock);
+	if (!followed)
+		proof_stop(proof);
+	while (!followed && proof_is_under_way(proof) && g_get_monotonic_time() < until)
+		g_usleep(GIVE_WAY_US / 1000);
+	return !proof_is_under_way(proof);
+}
+
 /* ---- what is told ---- */
 
 /* Lock held. */
@@ -530,6 +548,7 @@ char *proof_text(struct proof *proof)
 	struct order order;
 
 	g_mutex_lock(&proof->lock);
+	proof->asked = g_get_monotonic_time();
 	if (proof->under_way) {
 		set_order(f, "proof", &proof->order);
 		set_counts(f, "proof", &proof->counts);

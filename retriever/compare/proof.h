@@ -39,6 +39,9 @@ void proof_free(struct proof *proof);
 int proof_begin(struct proof *proof, const struct proof_how *how, char **message);
 /* It ends soon, and can be gone on with. */
 void proof_stop(struct proof *proof);
+/* One that nobody has asked about for a while is stopped, which is waited for.  Whether none is
+ * under way any more. */
+bool proof_give_way(struct proof *proof);
 
 /* [proof] as of control.h, g_free.  Blocks for the disk. */
 char *proof_text(struct proof *proof);

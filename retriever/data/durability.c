@@ -88,6 +88,7 @@ static int drop_record(struct object *object)
 		copy_mark_set_bound(object->fd, &object->key, object->record.fileid,
 				    object->record.ctime);
 	object->normal = true;
+	object_count_bytes(object);
 	errors_forget(retriever->errors, &object->key);
 	return 0;
 }

@@ -354,7 +354,8 @@ static void apply(struct transfer *t, const uint8_t *data, size_t len)
 			    : damage_found(object->retriever)
 				    ? DAMAGE_REASON
 				    : "the new server's file system refused a write");
-	COUNT_ADD(object->retriever, bytes_fetched, len);
+	else
+		COUNT_ADD(object->retriever, bytes_fetched, len);
 	waiters_run(object->retriever, &waiters, 0);
 	durability_queue(object, len);
 	migrate_extents_clear(&todo);

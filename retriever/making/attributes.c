@@ -14,6 +14,7 @@
 #include "lib/acl/nfs4_nt.h"
 #include "lib/acl/nfs4_posix.h"
 #include "lib/acl/smb_descriptor.h"
+#include "lib/base/text.h"
 #include "lib/config/config_ids.h"
 #include "lib/config/owners.h"
 #include "lib/report/omissions.h"
@@ -77,7 +78,8 @@ static void lose(struct attributes_result *carried, enum loss_kind kind, const c
 static void lose_xattr(struct attributes_result *carried, const char *name, uint32_t len,
 		       const char *why)
 {
-	lose(carried, LOSS_XATTR, "%s (%u bytes) could not be set (%s)", name, len, why);
+	lose(carried, LOSS_XATTR, "%s (" TEXT_COUNT ") could not be set (%s)", name,
+	     TEXT_COUNTED(len, "bytes"), why);
 	omissions_add(&carried->left, name);
 }
 
@@ -578,9 +580,10 @@ static int set_descriptor(struct attributes_place *at, const struct windows *win
 		return ret;
 	}
 	lose(carried, LOSS_ACL,
-	     "the security descriptor (%u bytes) could not be set (%s): nobody but the owner and "
+	     "the security descriptor (" TEXT_COUNT
+	     ") could not be set (%s): nobody but the owner and "
 	     "administrators may do anything instead",
-	     windows->acl_len, why);
+	     TEXT_COUNTED(windows->acl_len, "bytes"), why);
 	if (ruling)
 		*perms = windows->closed_perms;
 	ret = put_xattr(at, XATTR_NTACL, windows->closed, windows->closed_len, &why);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "lib/base/text.h"
 #include "retriever/copies/listing_entries.h"
 #include "retriever/copies/listing_sum.h"
 #include "retriever/copies/prior.h"
@@ -180,10 +181,10 @@ void name_errors_add_refusal(struct name_errors *failed, const char *name, int s
 static void say_how_many(struct name_errors *failed)
 {
 	g_autofree char *reason =
-		g_strdup_printf("%" G_GUINT64_FORMAT " more names that no file here can have: "
+		g_strdup_printf("%" G_GUINT64_FORMAT " more %s that no file here can have: "
 				"rename them on the old server, then retry; or skip all that "
 				"the directory has: migratectl skip --all",
-				failed->more);
+				failed->more, text_plural(failed->more, "names"));
 
 	errors_add_refused(failed->errors, failed->dir_fd, "", -EREMOTEIO, reason);
 }

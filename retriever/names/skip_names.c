@@ -222,9 +222,9 @@ int skip_names_record(struct skip_names *skip, struct retriever *retriever, cons
 	while (!ret && g_hash_table_iter_next(&iter, &path, &reason))
 		ret = skip_names_record_path(retriever, path, reason, skip->because);
 	if (!ret && skip->untold) {
-		g_autofree char *text = g_strdup_printf("%" G_GUINT64_FORMAT
-							" more names that no file here can have",
-							skip->untold);
+		g_autofree char *text =
+			g_strdup_printf("%" G_GUINT64_FORMAT " more %s that no file here can have",
+					skip->untold, text_plural(skip->untold, "names"));
 
 		ret = record_nameless(skip, retriever, source, text);
 	}

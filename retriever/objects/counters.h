@@ -10,6 +10,7 @@ struct counters {
 	gint64 directories_found, directories_whole, unfilled;
 	gint64 files_found, files_whole;
 	gint64 bytes_found, bytes_whole, bytes_fetched;
+	gint64 bytes_partial; /* that are durable here of unfinished files in memory */
 	gint64 acls_carried, xattrs_carried; /* objects */
 	/* of a copy made before: what was the same, names that the old server does not list, what
 	 * is set aside and its bytes on disk */
@@ -25,6 +26,8 @@ struct counters {
 
 #define COUNT_ADD(r, field, n) __atomic_add_fetch(&(r)->counters.field, (n), __ATOMIC_RELAXED)
 #define COUNT_GET(r, field)    __atomic_load_n(&(r)->counters.field, __ATOMIC_RELAXED)
+/* Bytes that are here: of whole files, and within the others as far as they are known. */
+#define COUNT_BYTES_HERE(r)    (COUNT_GET(r, bytes_whole) + COUNT_GET(r, bytes_partial))
 #define COUNT_SET(r, field, n) __atomic_store_n(&(r)->counters.field, (n), __ATOMIC_RELAXED)
 
 #endif

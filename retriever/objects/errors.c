@@ -422,9 +422,9 @@ static void warn_of(struct errors *errors, int status)
 	errors->left_out = 0;
 	g_mutex_unlock(&errors->lock);
 	if (n)
-		g_warning("%u failures are not listed, because .migrate/" ERRORS_FILE
-			  " could not be written (%s): migratectl verify finds them",
-			  n, g_strerror(-status));
+		g_warning(TEXT_COUNT " not listed, because .migrate/" ERRORS_FILE
+				     " could not be written (%s): migratectl verify finds them",
+			  TEXT_COUNTED(n, "failures are"), g_strerror(-status));
 }
 
 void errors_save(struct errors *errors)

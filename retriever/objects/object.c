@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "lib/base/flags.h"
+#include "lib/base/text.h"
 #include "retriever/objects/dirty.h"
 #include "retriever/objects/errors.h"
 #include "retriever/objects/old_handles.h"
@@ -51,7 +52,8 @@ void object_table_free(struct object_table *table)
 	if (!table)
 		return;
 	if (g_hash_table_size(table->objects))
-		g_warning("%u objects are still in use", g_hash_table_size(table->objects));
+		g_warning(TEXT_COUNT " still in use",
+			  TEXT_COUNTED(g_hash_table_size(table->objects), "objects are"));
 	g_hash_table_destroy(table->objects);
 	g_mutex_clear(&table->lock);
 	g_free(table);
@@ -98,8 +100,24 @@ static struct object *object_new(struct retriever *retriever, const struct migra
 	return object;
 }
 
+void object_count_bytes(struct object *object)
+{
+	const struct migrate_record *rec = &object->record;
+	int64_t here;
+
+	if (object->kind != OBJECT_FILE)
+		return;
+	here = object->normal ? 0
+			      : (int64_t)rec->size - (int64_t)migrate_extents_bytes(&rec->missing);
+	here = MAX(here, 0);
+	COUNT_ADD(object->retriever, bytes_partial, here - file_of(object)->counted);
+	file_of(object)->counted = here;
+}
+
 static void object_free(struct object *object)
 {
+	object->normal = true;
+	object_count_bytes(object);
 	if (object->fd >= 0)
 		close(object->fd);
 	migrate_record_clear(&object->record);
@@ -264,6 +282,7 @@ static void object_load(struct object *object, int fd, bool take)
 	object->load_error = object_mend_size(object);
 	if (!object->load_error && object->record.dirty.n)
 		object->load_error = object_mend_dirty(object);
+	object_count_bytes(object);
 	if (!object->load_error)
 		restore_old_handle(object);
 	else if (take)
@@ -410,6 +429,8 @@ int object_store(struct object *object)
 	ret = migrate_record_store(object->fd, &object->record);
 	if (!ret && object->kind == OBJECT_FILE)
 		file_of(object)->unstored = false;
+	if (!ret)
+		object_count_bytes(object);
 	return ret;
 }
 

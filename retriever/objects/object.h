@@ -72,6 +72,7 @@ struct file {
 	struct migrate_extents inflight[2]; /* reads under way: demand, background */
 	unsigned version;		    /* counts the times that version.c took a new one */
 	bool closing_gaps;		    /* so that its record fits again */
+	int64_t counted;		    /* of it in bytes_partial */
 	uint64_t next_offset;		    /* where a sequential reader goes on (fetch.c) */
 	uint32_t window;
 	bool sync_queued;     /* the durability queue's lock */
@@ -158,6 +159,9 @@ int object_lacks(struct object *object, uint64_t start, uint64_t end, struct mig
 /* With the lock held: whether nothing must be; where that cannot be told it is not. */
 bool object_has(struct object *object, uint64_t start, uint64_t end);
 
+/* What of a file is durable here is counted, as its record in memory says; lock held.  Storing the
+ * record does it too. */
+void object_count_bytes(struct object *object);
 /* Writes the record; lock held.  0, -ENOSPC when it doesn't fit (see object_crowded), -errno. */
 int object_store(struct object *object);
 /* Lock held: whether the record will fit whatever the brackets that are open, and one more, change.

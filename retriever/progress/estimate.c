@@ -84,7 +84,10 @@ double estimate_requests(const struct estimate *estimate)
 /* INFINITY: never. */
 static double needed(const struct window *window, int64_t files, int64_t bytes)
 {
-	double by_files = files > 0 ? (double)files * window->seconds / window->files : 0;
+	const bool within =
+		bytes > 0 && window->bytes > 0 && !(window->files > 0); /* a large one */
+	double by_files =
+		files > 0 && !within ? (double)files * window->seconds / window->files : 0;
 	double by_bytes = bytes > 0 ? (double)bytes * window->seconds / window->bytes : 0;
 
 	return MAX(by_files, by_bytes);
@@ -106,10 +109,10 @@ struct estimate_time estimate_tell(const struct estimate *estimate, int64_t file
 	if (files <= 0 && bytes <= 0)
 		return (struct estimate_time){.reason = NULL};
 	if (estimate->n < WINDOWS_MIN)
-		return (struct estimate_time){.reason = "it has worked for less than a minute"};
+		return (struct estimate_time){.reason = "measuring"};
 	likely = needed(&all, files, bytes);
 	if (!(likely < YEAR))
-		return (struct estimate_time){.reason = "nothing of this kind has come of late"};
+		return (struct estimate_time){.reason = "nothing comes"};
 	for (unsigned i = 0; i < groups; i++) {
 		unsigned from = estimate->n * i / groups, to = estimate->n * (i + 1) / groups;
 		struct window group = sum(estimate, from, to - from);

@@ -5,8 +5,9 @@
  * What the background brings is counted in windows of ESTIMATE_WINDOW seconds of work: time in
  * which it pauses, or the old server is away, is none.  Files and bytes are limits of their own, as
  * small files cost their names and large ones their bytes: of the rest each takes as long as it
- * took, and the longer of both counts.  The last windows, in groups, say how much that changes: the
- * range is what all but the best and the worst fifth of the groups would have needed.
+ * took, and the longer of both counts; files do not where none came, as within a large one.  The
+ * last windows, in groups, say how much that changes: the range is what all but the best and the
+ * worst fifth of the groups would have needed.
  */
 #ifndef RETRIEVER_PROGRESS_ESTIMATE_H
 #define RETRIEVER_PROGRESS_ESTIMATE_H
@@ -32,6 +33,7 @@ double estimate_requests(const struct estimate *estimate);
 struct estimate_time {
 	int64_t seconds, low, high; /* of work; as clocks go, after limits_finish_time() */
 	const char *reason;	    /* why it cannot be told, else NULL; static */
+	const char *remedy;	    /* a command without the volume's name, or NULL; static */
 };
 
 /* For the rest. */

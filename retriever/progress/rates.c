@@ -2,6 +2,7 @@
 #include "retriever/progress/rates.h"
 
 #include <math.h>
+#include <sys/statvfs.h>
 
 #include "lib/config/limits.h"
 #include "lib/report/losses.h"
@@ -16,7 +17,8 @@
 #include "retriever/progress/counters_file.h"
 #include "retriever/progress/source_silent.h"
 
-#define SAMPLES 10
+#define SAMPLES	   10
+#define FULL_BYTES (16 << 20) /* file systems keep some for themselves */
 
 struct sample {
 	gint64 when, files, bytes, requests;
@@ -130,22 +132,53 @@ static int64_t stretch(struct rates *rates, int64_t seconds)
 	return llround(limits_finish_time(&limited, (double)seconds, time(NULL)));
 }
 
-static const char *why_not(struct retriever *retriever)
+/* Only where it is sure: what is left may have holes. */
+static bool volume_is_full(struct retriever *retriever, int64_t bytes)
 {
-	return !COUNT_GET(retriever, exact) || COUNT_GET(retriever, unfilled)
-		       ? "not every directory is filled"
-		       : NULL;
+	const bool names = !COUNT_GET(retriever, exact) || COUNT_GET(retriever, unfilled);
+	struct statvfs room;
+
+	if (fstatvfs(retriever->root_fd, &room) < 0)
+		return false;
+	const uint64_t left = (uint64_t)room.f_bfree * room.f_frsize;
+	return left < FULL_BYTES && (names || (int64_t)left < bytes);
+}
+
+/* What keeps it from being told before anything is measured; .reason NULL: nothing. */
+static struct estimate_time obstacle(struct retriever *r, int64_t files, int64_t bytes)
+{
+	const bool names = !COUNT_GET(r, exact) || COUNT_GET(r, unfilled);
+	const int64_t errors = errors_count(r->errors);
+
+	if (!names && files <= 0 && bytes <= 0)
+		return (struct estimate_time){.reason = NULL};
+	if (r->backend && r->backend->ops->away(r->backend))
+		return (struct estimate_time){.reason = "the old server does not answer"};
+	if (volume_is_full(r, bytes))
+		return (struct estimate_time){.reason = "no space on the new server"};
+	if (limits_set_get(r).paused)
+		return (struct estimate_time){.reason = "paused", .remedy = "migratectl resume "};
+	if (!COUNT_GET(r, crawlers) && r->copying)
+		return (struct estimate_time){.reason = "no copy runs",
+					      .remedy = "migratectl copy "};
+	if (!COUNT_GET(r, crawlers) && !names && errors && files <= errors)
+		return (struct estimate_time){.reason = "what failed is left",
+					      .remedy = "migratectl errors "};
+	if (!COUNT_GET(r, crawlers))
+		return (struct estimate_time){.reason = "no crawler runs",
+					      .remedy = "systemctl start migrate-crawler@"};
+	return (struct estimate_time){.reason = names ? "names are still being found" : NULL};
 }
 
 struct estimate_time rates_rest(struct rates *rates)
 {
 	struct retriever *r = rates->retriever;
-	struct estimate_time told = {.reason = why_not(r)};
+	const int64_t files = COUNT_GET(r, files_found) - COUNT_GET(r, files_whole);
+	const int64_t bytes = COUNT_GET(r, bytes_found) - COUNT_BYTES_HERE(r);
+	struct estimate_time told = obstacle(r, files, bytes);
 
 	if (!told.reason)
-		told = estimate_tell(rates->estimate,
-				     COUNT_GET(r, files_found) - COUNT_GET(r, files_whole),
-				     COUNT_GET(r, bytes_found) - COUNT_GET(r, bytes_whole));
+		told = estimate_tell(rates->estimate, files, bytes);
 	if (told.reason)
 		return told;
 	told.seconds = stretch(rates, told.seconds);
@@ -154,6 +187,35 @@ struct estimate_time rates_rest(struct rates *rates)
 	if (told.seconds < 0 || told.low < 0 || told.high < 0)
 		told.reason = "the calendar leaves it no time";
 	return told;
+}
+
+/* "2 d 4 h", "3 h 10 min", "5 min 10 s": no more than is known. */
+static char *span_text(int64_t seconds)
+{
+	const int s = (int)MIN(seconds, G_MAXINT);
+
+	if (s >= 86400)
+		return g_strdup_printf("%d d %d h", s / 86400, s / 3600 % 24);
+	if (s >= 3600)
+		return g_strdup_printf("%d h %d min", s / 3600, s / 60 % 60);
+	if (s >= 60)
+		return g_strdup_printf("%d min %d s", s / 60, s % 60);
+	return g_strdup_printf("%d s", s);
+}
+
+char *rates_rest_text(struct rates *rates, const struct estimate_time *told)
+{
+	g_autofree char *likely = span_text(told->seconds);
+	g_autofree char *low = span_text(told->low), *high = span_text(told->high);
+
+	if (told->remedy)
+		return g_strconcat(told->reason, ": ", told->remedy, rates->retriever->config->name,
+				   NULL);
+	if (told->reason)
+		return g_strdup(told->reason);
+	if (!told->high)
+		return g_strdup("finished");
+	return g_strdup_printf("about %s (%s to %s)", likely, low, high);
 }
 
 struct rates *rates_new(struct retriever *retriever)

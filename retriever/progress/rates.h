@@ -16,5 +16,8 @@ int64_t rates_bytes(struct rates *rates);
 /* How long the rest takes, by the clock: pauses of the calendar are in it, one that was ordered is
  * not.  Main thread. */
 struct estimate_time rates_rest(struct rates *rates);
+/* That for people, in one short line: the time and its range, "finished", or what keeps it from
+ * coming and the command against it.  g_free. */
+char *rates_rest_text(struct rates *rates, const struct estimate_time *told);
 
 #endif

@@ -81,7 +81,9 @@ static void set_limits(struct retriever *r, GKeyFile *f)
 static void set_rest(GKeyFile *f, struct retriever *r)
 {
 	struct estimate_time rest = rates_rest(r->rates);
+	g_autofree char *text = rates_rest_text(r->rates, &rest);
 
+	g_key_file_set_string(f, "rest", "text", text);
 	g_key_file_set_string(f, "rest", "unknown", rest.reason ? rest.reason : "");
 	if (rest.reason)
 		return;
@@ -110,7 +112,7 @@ static char *status_text(struct retriever *r, bool verbose)
 	g_key_file_set_int64(f, "counters", "files-found", COUNT_GET(r, files_found));
 	g_key_file_set_int64(f, "counters", "files-whole", COUNT_GET(r, files_whole));
 	g_key_file_set_int64(f, "counters", "bytes-found", COUNT_GET(r, bytes_found));
-	g_key_file_set_int64(f, "counters", "bytes-whole", COUNT_GET(r, bytes_whole));
+	g_key_file_set_int64(f, "counters", "bytes-whole", COUNT_BYTES_HERE(r));
 	g_key_file_set_int64(f, "counters", "bytes-fetched", COUNT_GET(r, bytes_fetched));
 	g_key_file_set_int64(f, "counters", "errors", errors_count(r->errors));
 	g_key_file_set_int64(f, "counters", "errors-since", errors_since(r->errors));
@@ -284,7 +286,7 @@ static int run_aside(struct retriever *retriever, const char *argument, char **t
 static int try_finalize(struct retriever *retriever, const char *argument, bool dry_run,
 			char **text)
 {
-	if (proof_is_under_way(retriever->proof)) {
+	if (dry_run ? proof_is_under_way(retriever->proof) : !proof_give_way(retriever->proof)) {
 		*text = g_strdup_printf("both sides are being compared: wait for the end, or stop "
 					"it: migratectl verify %s --content --stop",
 					retriever->config->name);

@@ -16,7 +16,8 @@
  *                        state=unattached|copying|copied|migrating|whole|finished
  *                        prior=copied|adopted: how the prior copy was made, where there is one
  *                      [counters] directories-found directories-whole files-found files-whole
- *                        bytes-found bytes-whole bytes-fetched unfilled-directories errors
+ *                        bytes-found bytes-whole (with those within unfinished files)
+ *                        bytes-fetched unfilled-directories errors
  *                        errors-since (s since 1970, the oldest reason; 0: none, or not known)
  *                        acls-carried xattrs-carried (objects) losses (lines of the report)
  *                        names-skipped (of those lines)
@@ -36,8 +37,8 @@
  *                      [limits] where there is a calendar: rule (in force, or "") until (s since
  *                        1970: when there is another one; 0: not within 8 days)
  *                        pause-ordered=true|false
- *                      [rest] unknown: why nobody can tell how long it takes, or ""; then
- *                        seconds low high, by the clock (estimate.h)
+ *                      [rest] text: for people, whatever it is (rates.h); unknown: why nobody can
+ *                        tell how long it takes, or ""; then seconds low high, by the clock
  *                      [namespace] complete=true|false  (every directory is filled: the totals are
  *                        final and a remaining time can be told)
  *                      with `verbose` also, for each open request, the oldest first, up to 200:

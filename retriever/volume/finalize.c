@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "lib/base/filetree.h"
+#include "lib/base/text.h"
 #include "lib/report/omissions.h"
 #include "lib/report/losses.h"
 #include "retriever/copies/aside.h"
@@ -104,11 +105,11 @@ static int check_aside(struct retriever *retriever, char **message)
 	}
 	if (!COUNT_GET(retriever, aside))
 		return 0;
-	*message =
-		g_strdup_printf("%" G_GINT64_FORMAT " objects are set aside, "
-				"and would be destroyed: look at them (migratectl aside %s), then "
-				"restore them (--restore PATH) or let them go (--discard)",
-				COUNT_GET(retriever, aside), name);
+	*message = g_strdup_printf(
+		TEXT_COUNT " set aside, "
+			   "and would be destroyed: look at them (migratectl aside %s), then "
+			   "restore them (--restore PATH) or let them go (--discard)",
+		TEXT_COUNTED(COUNT_GET(retriever, aside), "objects are"), name);
 	return -EBUSY;
 }
 
@@ -131,11 +132,11 @@ int finalize_volume(struct retriever *retriever, bool unwatched, bool dry_run, c
 	durability_sync_all(retriever);
 	ret = (unwatched ? verify_volume : verify_watched)(retriever, &count, message);
 	if (!ret && count.unfinished) {
-		*message =
-			g_strdup_printf("%" G_GUINT64_FORMAT " objects are unfinished, the first "
-					"is %s: run migrate-crawler %s, see migratectl errors %s",
-					count.unfinished, count.first, retriever->config->name,
-					retriever->config->name);
+		*message = g_strdup_printf(
+			TEXT_COUNT " unfinished, the first "
+				   "is %s: run migrate-crawler %s, see migratectl errors %s",
+			TEXT_COUNTED(count.unfinished, "objects are"), count.first,
+			retriever->config->name, retriever->config->name);
 		ret = -EBUSY;
 	}
 	g_free(count.first);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "lib/base/advice.h"
+#include "lib/base/text.h"
 #include "retriever/data/durability.h"
 #include "retriever/data/place.h"
 #include "retriever/objects/errors.h"
@@ -277,10 +278,10 @@ static int walk_once(struct retriever *retriever, struct move_watch *moved,
 					   g_strerror(-ret), advice_for(ret));
 	else if (walk.unread) {
 		ret = walk.error;
-		*message = g_strdup_printf("%u objects cannot be looked at, the first is %s: "
-					   "%s%s; the retriever's log names others",
-					   walk.unread, walk.first_unread, g_strerror(-ret),
-					   advice_for(ret));
+		*message = g_strdup_printf(TEXT_COUNT " cannot be looked at, the first is %s: "
+						      "%s%s; the retriever's log names others",
+					   TEXT_COUNTED(walk.unread, "objects"), walk.first_unread,
+					   g_strerror(-ret), advice_for(ret));
 	} else
 		set_counters(retriever, count, walk.recount);
 	g_free(walk.first_unread);

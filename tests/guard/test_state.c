@@ -3,6 +3,10 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "guard/process.h"
 
 #include "tests/guard/guard_place.h"
 
@@ -50,11 +54,34 @@ START_TEST(one_at_a_time)
 }
 END_TEST
 
+/* It is not said of a server that has ended. */
+START_TEST(ended)
+{
+	struct state state = {.public_server = process_text(getpid()), .public_tid = getpid()};
+	const pid_t child = fork();
+
+	if (child == 0)
+		_exit(0);
+	state_forget_ended(&state);
+	ck_assert_ptr_nonnull(state.public_server);
+	g_free(state.public_server);
+	state.public_server = process_text(child);
+	state.public_tid = child;
+	ck_assert_int_eq(waitpid(child, NULL, 0), child);
+	g_free(state.public_server);
+	state.public_server = g_strdup_printf("smbd (%d)", (int)child);
+	state_forget_ended(&state);
+	ck_assert_ptr_null(state.public_server);
+	state_forget_ended(&state);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = tcase_create("state");
 
 	tcase_add_checked_fixture(tcase, guard_place_make, guard_place_remove);
 	tcase_add_test(tcase, one_at_a_time);
+	tcase_add_test(tcase, ended);
 	return run_tcase(tcase);
 }

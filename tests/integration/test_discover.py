@@ -3,6 +3,7 @@
 """migratectl discover: what packaged servers export and share, and what it makes of servers that lie,
 say nothing or are not there."""
 import contextlib
+import glob
 import json
 import os
 import re
@@ -17,7 +18,7 @@ import nfs3                                                             # noqa: 
 import smbd                                                             # noqa: E402
 from harness import case, expect, main, same                            # noqa: E402
 from proxy import read_record                                           # noqa: E402
-from sandbox import BASE, Host, sh, volume, wait_for                    # noqa: E402
+from sandbox import BASE, Host, Process, sh, volume, wait_for                    # noqa: E402
 from servers import NO_RETRIEVER, OLD, Ganesha, Stalled, old_server     # noqa: E402
 from smbsource import is_own_user, reaches                              # noqa: E402
 from xdr import Reader, opaque, u32                                     # noqa: E402
@@ -312,6 +313,42 @@ def drafts(args):
     root, = (name for name in volumes if f'[volume {name}]\nroot = {ROOTS}/{name}\n'
              f'source = nfs://{host.address}/\n' in made['quickmigrate'])
     expect(f'path = {ROOTS}/{root}/data\n' in shares['elsewhere'], shares['elsewhere'])
+
+
+@case()
+def smb_as_printed(args):
+    """What is drafted for an SMB server is attached and served as it is printed."""
+    volume(OLD)
+    with open(OLD + '/file', 'w') as out:
+        out.write('from the old server')
+    old = smbd.Smbd('old-smb', {'plans': OLD}, host=Host('old')).start()
+    password = '/etc/quickmigrate/plans.password'
+    os.makedirs(BASE + '/etc')
+    os.makedirs(os.path.dirname(password), exist_ok=True)
+    sh('mount', '--bind', BASE + '/etc', os.path.dirname(password))
+    smb_user = ('--smb-user', 'root', '--password-file', password)
+    subprocess.run(['install', '-m', '600', '/dev/stdin', password], input=smbd.PASSWORD + '\n', text=True,
+                   check=True)
+    config, conf = f'{BASE}/quickmigrate.conf', f'{BASE}/drafted.conf'
+    for what, path in (('quickmigrate', config), ('samba', conf)):
+        made, _ = discover(args, old.address, '--draft', what, *smb_user, status=None)   # it has no NFS
+        with open(path, 'w') as out:
+            out.write(made.replace('/srv/', ROOTS + '/'))
+    volume(ROOTS)
+    os.mkdir(ROOTS + '/plans')
+    ctl = [f'{args.build}/ctl/migratectl', '--config', config]
+    retriever = Process('retriever', [f'{args.build}/retriever/migrate-retriever', '--config', config, 'plans'])
+    wait_for('the retriever answers', lambda: subprocess.run([*ctl, 'status', 'plans'], capture_output=True,
+                                                            check=False).returncode == 0, process=retriever)
+    sh(*ctl, 'attach', 'plans')
+    found, = (path for build in (args.build, args.module) if build
+              for path in glob.glob(f'{build}/vfs_migrate/migrate.so'))
+    smbd.install_module(found)
+    new = smbd.Smbd('new-smb', {}, include=conf).start()
+    same(json.loads(sh(*ctl, 'status', '--json', 'plans'))['counters']['files_whole'], 0, 'nothing was read')
+    expect('from the old server' in new.smbclient('get file -', share='plans'), 'a client reads the file')
+    new.stop()
+    retriever.stop()
 
 
 @case()

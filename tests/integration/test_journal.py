@@ -131,7 +131,7 @@ def abandoned(args):
     sh('umount', NEW)
     same(status, 1, f'the status, when another file system is mounted there, of what said {said}')
     expect('nothing of the migration is in ' + NEW in said, said)
-    is_refused(migration, 'data                      a/0\n', '1 objects that clients changed are not on the old server',
+    is_refused(migration, 'data                      a/0\n', '1 object that clients changed is not on the old server',
                'nobody has compared the whole files', '--discard removes them all the same')
     migration.rollback(f'--to={OLD}')
     migration.ctl('verify', '--content')

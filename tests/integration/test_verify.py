@@ -495,6 +495,26 @@ def object_with(xattr):
 
 
 @case()
+def left_alone(args):
+    """Who interrupts it is told that it goes on, and how to end it; then it holds up no end."""
+    volume(OLD, '4G')
+    volume(NEW, '4G')
+    for n in range(6):
+        with open(f'{OLD}/file{n}', 'wb') as file:
+            file.write(os.urandom(n * n * MIB))
+    migration = Migration(args.build, f'file://{OLD}')
+    migration.start_retriever()
+    migration.attach()
+    migration.crawl()
+    rate(migration, MIB)
+    with under_way(migration) as watch:
+        watch.send_signal(signal.SIGINT)
+        said = watch.stderr.readline() + watch.stderr.readline()
+    expect('the comparison goes on in the retriever' in said and f'verify {VOLUME} --content --stop' in said, said)
+    wait_for('finalize goes on', lambda: 'finished' in (migration.ctl('finalize', may_fail=True) or ''))
+
+
+@case()
 def old_smb(args):
     """Descriptors, attributes and streams: the same, and one of each missing or another."""
     server, _ = old_tree(args.random, 60)

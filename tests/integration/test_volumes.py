@@ -86,6 +86,40 @@ def screen_of(v, rows, columns, *argv, until):
     return text.decode().replace('\u00a0', ' ')
 
 
+def shown_on(text, columns):
+    """The lines that a terminal of so many columns shows after it; what is sent here, and no more."""
+    lines, row, column = [[]], 0, 0
+    for code, number, char in re.findall(r'(?s)(\x1b\[(\d*)[AJ])|(.)', text):
+        if code.endswith('A'):
+            row = max(row - int(number), 0)
+        elif code:
+            lines = lines[:row] + [lines[row][:column]]
+        elif char in '\r\n':
+            row, column = row + (char == '\n'), 0
+        else:
+            if column == columns:
+                row, column = row + 1, 0
+            lines += [[] for _ in range(row + 1 - len(lines))]
+            lines[row] = lines[row][:column] + [char]
+            column += 1
+        lines += [[] for _ in range(row + 1 - len(lines))]
+    return [''.join(line) for line in lines]
+
+
+@case()
+def watched_at_any_width(args):
+    """One volume, again and again: no line stays of what was drawn before."""
+    v = Volumes(args.build, ['projects'])
+    v.start('projects')
+    v.ctl('attach', 'projects')
+    for columns in (80, 60, 200, 20):
+        text = screen_of(v, 24, columns, 'status', '--watch', 'projects', until=rb'(?s)(\x1b\[J.*){3}')
+        frame = shown_on(text[:text.rindex('\r\x1b[')], columns)
+        same(len(frame), 6, f'lines on {columns} columns: {frame}')
+        expect(frame[0] == 'projects: migrating'[:columns - 1] and frame[5] == '', frame)
+        same(frame[3], 'remaining: no crawler runs: systemctl start migrate-crawler@projects'[:columns - 1], 'rest')
+
+
 @case()
 def an_overview_of_200(args):
     """A line each and the sums; one that hangs is shown as such, and holds up nobody."""

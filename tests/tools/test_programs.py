@@ -153,7 +153,7 @@ class Volume(unittest.TestCase):
                      "set aside           1, 4.0 KiB; see migratectl aside v"):
             self.assertIn(line, text)
         self.assertRegex(self.ctl("status", "v"),
-                         r"(?m)^Set aside +1 objects, 4\.0 KiB; see migratectl aside v$")
+                         r"(?m)^Set aside +1 object, 4\.0 KiB; see migratectl aside v$")
         self.assertEqual(self.aside(), ["123"])
         self.assertRegex(self.ctl("aside", "v"), r"^[-\d]{10} [:\d]{8} +3 bytes  123\n$")
 
@@ -168,7 +168,7 @@ class Volume(unittest.TestCase):
                          ("whole", "copied", DIRS * FILES, 0))
         self.assertRegex(self.ctl("status", "v"), r"(?m)^Compared +25 of 25 directories, "
                          "600 objects the same, 0 bytes fetched$")
-        self.assertIn("are set aside", self.ctl("finalize", "v", status=1))
+        self.assertIn("1 object is set aside", self.ctl("finalize", "v", status=1))
         self.assertEqual(self.ctl("aside", "--discard", "--dry-run", "v"), self.ctl("aside", "v"))
         self.assertIn("v: all that is set aside is destroyed (--dry-run lists it); nothing was done: give --yes",
                       self.ctl("aside", "--discard", "v", status=2))
@@ -267,10 +267,10 @@ class Volume(unittest.TestCase):
         self.ctl("attach", "v")
         self.crawl("--metadata-only")
         (self.old / "d1" / "s1" / "f0").write_bytes(b"changed")
-        self.assertIn("finished with 1 errors", self.crawl("--once", status=2))
+        self.assertIn("finished with 1 error", self.crawl("--once", status=2))
         listed = json.loads(self.ctl("errors", "--json", "v"))
         self.assertEqual([e["path"] for e in listed], [str(self.new / "d1" / "s1" / "f0")])
-        self.assertRegex(self.ctl("errors", "v"), r"^/mnt/\S+/d1/s1/f0: .+\nmigratectl: v: when .* migratectl retry v; .*\n$")
+        self.assertRegex(self.ctl("errors", "v"), r"^/mnt/\S+/d1/s1/f0: .+\n$")  # the hint is for terminals
         self.assertIn("errors v", self.ctl("status", "v"))
         self.assertEqual(self.ctl("errors", "--below", str(self.new / "d1" / "s"), "v"), "")
         self.assertEqual(self.ctl("errors", "--reason", "no such reason", "v"), "")

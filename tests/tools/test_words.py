@@ -40,7 +40,19 @@ def texts():
     return {name: " ".join(text.split()) for name, text in found.items()}
 
 
+# Numbers of them are written with text_plural(), as one is not "1 files"; but what is a limit.
+COUNTED = ("changes clients conflicts crawlers differences directories entries errors events failures files handles "
+           "links names objects quotas refusals things volumes").split()
+
+
 class Words(unittest.TestCase):
+    def test_plurals(self):
+        said = re.compile(r'(?:%(?:z|l|ll)?[ud]|_FORMAT\s*")\s(?:(?!for )\w+ )?(?:' + "|".join(COUNTED) + r")\b[^:]")
+        found = {" ".join(match[0].split()) for match in said.finditer(sources())}
+        self.assertEqual(found, set())
+        self.assertTrue(said.search('"%" G_GUINT64_FORMAT\n\t" unfinished objects of"'))
+        self.assertTrue(said.search('"%u volumes\\n"'))
+
     def test_code(self):
         known = set(re.findall(r"[\w-]+", re.sub(r"\bstruct (\w+)", r"\1", sources())))
         named = [(word, name) for word, names, _ in rows() for name in names]

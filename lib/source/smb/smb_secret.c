@@ -11,6 +11,8 @@
 #include "lib/base/private_file.h"
 #include "lib/source/smb/smb_ccache.h"
 
+/* A shell keeps what is typed there in no history, and nobody else can read it at any time. */
+#define MAKE_FILE    "install -m 600 /dev/stdin %s, then the password, Enter and Ctrl-D"
 #define PASSWORD_MAX 1024
 #define CCACHE_MAX   (512u * 1024)
 
@@ -78,6 +80,7 @@ static gboolean get_ccache(const struct smb_config *config, const struct smb_url
 gboolean smb_secret_get(const struct smb_config *config, const struct smb_url *url,
 			struct smb_secret *secret, GError **error)
 {
+	g_autofree char *make = NULL;
 	size_t len;
 
 	*secret = (struct smb_secret){.password = NULL};
@@ -85,13 +88,13 @@ gboolean smb_secret_get(const struct smb_config *config, const struct smb_url *u
 		return get_ccache(config, url, secret, error);
 	if (!config->password_file)
 		return error_set(error, EINVAL,
-				 "%s: no password: write it into a file that only root can read "
-				 "and set smb-password-file to its path, or smb-ccache to a "
+				 "%s: no password: write it into a file (" MAKE_FILE
+				 ") and set smb-password-file to its path, or smb-ccache to a "
 				 "Kerberos ticket cache",
-				 url->text);
+				 url->text, "FILE");
+	make = g_strdup_printf("is not there: write it with: " MAKE_FILE, config->password_file);
 	secret->password = (char *)get_file(url->text, "smb-password-file", config->password_file,
-					    "is not there: write the password into it",
-					    PASSWORD_MAX, &len, error);
+					    make, PASSWORD_MAX, &len, error);
 	if (!secret->password)
 		return FALSE;
 	/* one line */
@@ -99,9 +102,8 @@ gboolean smb_secret_get(const struct smb_config *config, const struct smb_url *u
 	if (*secret->password)
 		return TRUE;
 	error_set(error, EINVAL,
-		  "%s: smb-password-file = %s: its first line is empty: write the password "
-		  "there",
-		  url->text, config->password_file);
+		  "%s: smb-password-file = %s: its first line is empty: write it with: " MAKE_FILE,
+		  url->text, config->password_file, config->password_file);
 	smb_secret_clear(secret);
 	return FALSE;
 }

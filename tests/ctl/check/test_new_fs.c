@@ -81,6 +81,28 @@ START_TEST(folds)
 }
 END_TEST
 
+/* It is seen without a change to it. */
+START_TEST(filled)
+{
+	g_autofree char *root = made_path("root"), *name = g_build_filename(root, "old", NULL);
+	struct stat before, after;
+	struct new_fs target;
+
+	ck_assert_int_eq(g_mkdir_with_parents(name, 0755), 0);
+	ck_assert_int_eq(stat(root, &before), 0);
+	ck_assert(new_fs_look(&target, root, NULL));
+	ck_assert(target.filled);
+	new_fs_clear(&target);
+	ck_assert_int_eq(stat(root, &after), 0);
+	ck_assert_mem_eq(&before.st_mtim, &after.st_mtim, sizeof(before.st_mtim));
+	ck_assert_mem_eq(&before.st_ctim, &after.st_ctim, sizeof(before.st_ctim));
+	ck_assert_int_eq(rmdir(name), 0);
+	ck_assert(new_fs_look(&target, root, NULL));
+	ck_assert(!target.filled);
+	new_fs_clear(&target);
+}
+END_TEST
+
 START_TEST(superblock)
 {
 	static const struct {
@@ -183,7 +205,8 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = {looked_at, folds, superblock, space, inode_size, mkfs, NULL};
+	const TTest *const tests[] = {looked_at, folds,	     filled, superblock,
+				      space,	 inode_size, mkfs,   NULL};
 
 	return run_made("target", tests);
 }

@@ -47,6 +47,39 @@ START_TEST(nothing_lost)
 }
 END_TEST
 
+static const char *behind(const char *text, const char *what)
+{
+	const char *found = strstr(text, what);
+
+	ck_assert_msg(found != NULL, "%s", what);
+	return found + strlen(what);
+}
+
+/* What decides stands first. */
+START_TEST(order)
+{
+	struct survey survey;
+	g_autofree char *text = NULL;
+	const char *at;
+
+	whole_begin(&survey);
+	whole_lose(&survey);
+	survey.target.filled = true;
+	survey.brings = g_strdup("With ?version=4.2 in the source would come: ACLs");
+	text = shown(&survey);
+	at = behind(text, "Check of ");
+	at = behind(at, "\n\nGo with losses: ");
+	at = behind(at, "\nWhat cannot come as it is\n");
+	at = behind(at, "With ?version=4.2 in the source would come: ACLs\n");
+	at = behind(at, "\nThe new file system\n");
+	at = behind(at, " not empty: attach wants an empty directory, or --adopt ");
+	at = behind(at, "\nWhat is worth knowing\n");
+	at = behind(at, "\nWhat there is\n");
+	behind(at, "\nLongest paths, in bytes: one of each directory\n");
+	survey_clear(&survey);
+}
+END_TEST
+
 START_TEST(full)
 {
 	struct survey survey;
@@ -61,7 +94,7 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = {hostile, nothing_lost, full, NULL};
+	const TTest *const tests[] = {hostile, nothing_lost, order, full, NULL};
 
 	return run_made("show_text", tests);
 }

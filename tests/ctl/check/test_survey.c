@@ -29,7 +29,7 @@ START_TEST(with_losses)
 {
 	whole_begin(&survey);
 	notices_add(survey.notices, NOTICE_ACL, "a", "b");
-	verdict(SURVEY_LOSSES, "1 things");
+	verdict(SURVEY_LOSSES, "1 thing");
 	survey_clear(&survey);
 	whole_begin(&survey);
 	survey.tally.own_used = 1000;

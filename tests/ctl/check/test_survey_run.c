@@ -110,9 +110,26 @@ START_TEST(no_source)
 }
 END_TEST
 
+START_TEST(another_version)
+{
+	static const char v3[] = "ACLs: the old server does not tell them\nuser extended "
+				 "attributes: no\nothers (x, y): never";
+	g_autofree char *all = survey_brings(v3, "others (x, y): NFS does not have them");
+	g_autofree char *some = survey_brings(v3, "user extended attributes: no\nowners: no\n"
+						  "others (x, y): never");
+
+	ck_assert_str_eq(all, "With ?version=4.2 in the source would come: ACLs, user extended "
+			      "attributes");
+	ck_assert_str_eq(some, "With ?version=4.2 in the source would come: ACLs (and not: "
+			       "owners)");
+	ck_assert_ptr_null(survey_brings(v3, v3));
+	ck_assert_ptr_null(survey_brings(NULL, NULL));
+}
+END_TEST
+
 int main(void)
 {
-	const TTest *const tests[] = {whole, stopped, limited, no_source, NULL};
+	const TTest *const tests[] = {whole, stopped, limited, no_source, another_version, NULL};
 
 	return run_made("survey_run", tests);
 }

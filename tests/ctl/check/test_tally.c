@@ -120,9 +120,31 @@ START_TEST(titles)
 }
 END_TEST
 
+/* A hundred long ones in one directory hide no other. */
+START_TEST(one_of_each_directory)
+{
+	g_autofree char *other = g_strnfill(60, 'o');
+
+	tally = (struct tally){.now = DAY};
+	for (unsigned i = 0; i < 100; i++) {
+		g_autofree char *longer = g_strnfill(100 + i, 'x');
+		g_autofree char *path = g_strconcat("deep/below/", longer, NULL);
+
+		add(path, S_IFREG, 1, 1, 0);
+	}
+	add(other, S_IFREG, 1, 1, 0);
+	ck_assert_uint_eq(tally.paths.n, 2);
+	ck_assert_uint_eq(tally.paths.places[0].value, strlen("deep/below/") + 199);
+	ck_assert_str_eq(tally.paths.places[1].path, other);
+	ck_assert_uint_eq(tally.names.n, 2);
+	ck_assert_str_eq(tally.names.places[1].path, other);
+	tally_clear(&tally);
+}
+END_TEST
+
 int main(void)
 {
-	const TTest *const tests[] = {counted, kept, largest, titles, NULL};
+	const TTest *const tests[] = {counted, kept, largest, one_of_each_directory, titles, NULL};
 
 	return run_made("tally", tests);
 }

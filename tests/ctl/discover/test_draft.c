@@ -17,7 +17,10 @@ START_TEST(volumes)
 	has(text, "[volume sub]");
 	has(text, "# It is below that of [volume home].");
 	has(text, "[volume win]\nroot = /srv/win\nsource = smb://OFFICE;me@old/win\n"
-		  "smb-password-file = /etc/quickmigrate/win.password\n");
+		  "# made with: install -m 600 /dev/stdin /etc/quickmigrate/win.password, then");
+	has(text, "\nsmb-password-file = /etc/quickmigrate/win.password\n");
+	has(text, "\nsmb-modes = open\n");
+	has(text, "\n#smb-modes = open\n"); /* beside acl-source */
 	lacks(text, "C$");
 	lacks(text, "\n[x");
 	draft_free(draft);

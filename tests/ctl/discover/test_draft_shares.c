@@ -9,6 +9,8 @@ START_TEST(sections)
 	struct draft *draft = draft_new("old", NULL, &found);
 	g_autofree char *text = draft_shares(draft);
 
+	has(text, "\n[global]\n\tkernel change notify = no\n");
+	has(text, "\n\tsmb3 directory leases = no\n");
 	has(text, "[Home]\n\tpath = /srv/home\n\tcomment = all of 'em\n\tread only = Yes\n"
 		  "\tvfs objects = migrate\n\tmigrate:volume = home\n");
 	has(text, "[Deep]\n\tpath = /srv/home/x/y\n\t# left out: 100%\n\tread only = no\n");

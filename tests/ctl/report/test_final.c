@@ -24,7 +24,7 @@ START_TEST(verdicts)
 {
 	struct final *final = counted();
 
-	expect(final, true, "all 7 objects");
+	expect(final, true, "7 objects of the old server, all accounted for");
 	ck_assert_uint_eq(final_old_objects(final), 7);
 	final->comparison.any = false;
 	final->unlisted = 2;
@@ -43,7 +43,7 @@ START_TEST(verdicts)
 	final_free(final);
 	final = counted();
 	final_add(final, FINAL_FAILED, "x", "denied");
-	expect(final, false, "1 things failed");
+	expect(final, false, "1 thing failed");
 	final_free(final);
 	for (unsigned i = PROOF_UNFINISHED; i <= PROOF_FAILED; i++) {
 		final = counted();

@@ -99,7 +99,7 @@ START_TEST(denials_count_for_who_may_be_meant)
 	expect(S_IFREG | 0604, "A::OWNER@:rwa,D:g:10:rwax,A::EVERYONE@:r", "u:6 g:0 g10:0 m:0 o:4",
 	       NULL, NULL);
 	expect(S_IFREG | 0644, "D::who@nowhere:w,A::EVERYONE@:rwa", "u:4 g:4 o:4", NULL,
-	       "1 entries for who is nobody here");
+	       "1 entry for who is nobody here");
 	expect(S_IFREG | 0644, "A::who@nowhere:r", "u:0 g:0 m:4 o:0", NULL, "nobody here");
 }
 END_TEST
@@ -200,7 +200,7 @@ START_TEST(rights_of_no_mode)
 	expect(S_IFREG | 0644, "D::OWNER@:C,A::OWNER@:rwa,A::EVERYONE@:r", "u:6 g:4 o:4", NULL,
 	       "cannot be read or written");
 	expect(S_IFREG | 0644, "A::OWNER@:rwa,A::EVERYONE@:r,U::EVERYONE@:w", "u:6 g:4 o:4", NULL,
-	       "1 entries that watch access");
+	       "1 entry for watching access");
 }
 END_TEST
 

@@ -287,8 +287,8 @@ START_TEST(conditions)
 	struct windows *w = smb_descriptor_new(from, false, &open_to_all);
 
 	ck_assert_ptr_nonnull(w->acl);
-	expect_line(w->xattrs->lost, "1 entries of the ACL allow something on a condition");
-	expect_line(w->xattrs->lost, "1 entries of the ACL denied something on a condition");
+	expect_line(w->xattrs->lost, "1 entry of the ACL that allowed on a condition");
+	expect_line(w->xattrs->lost, "1 entry of the ACL denied something on a condition");
 	smb_descriptor_free(w);
 	source_windows_free(from);
 }

@@ -89,6 +89,19 @@ START_TEST(utf8)
 }
 END_TEST
 
+START_TEST(plurals)
+{
+	ck_assert_str_eq(text_plural(0, "volumes"), "volumes");
+	ck_assert_str_eq(text_plural(1, "volumes"), "volume");
+	ck_assert_str_eq(text_plural(1, "directories"), "directory");
+	ck_assert_str_eq(text_plural(1, "processes"), "process");
+	ck_assert_str_eq(text_plural(2, "processes"), "processes");
+	ck_assert_str_eq(text_plural(1, "objects are"), "object is");
+	ck_assert_str_eq(text_plural(1, "names have"), "name has");
+	ck_assert_str_eq(text_plural(0, "objects are"), "objects are");
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = tcase_create("refused");
@@ -98,5 +111,6 @@ int main(void)
 	tcase_add_test(tcase, utf16);
 	tcase_add_test(tcase, long_ones_are_cut);
 	tcase_add_test(tcase, lines);
+	tcase_add_test(tcase, plurals);
 	return run_tcase(tcase);
 }

@@ -55,8 +55,20 @@ START_TEST(good_files)
 }
 END_TEST
 
+/* It is not seen where it is written. */
+START_TEST(byte_order_mark)
+{
+	g_autoptr(GKeyFile) parsed = load("\357\273\277[volume x]\nb = two\n", NULL);
+
+	ck_assert(g_key_file_has_key(parsed, "volume x", "b", NULL));
+}
+END_TEST
+
 START_TEST(bad_files)
 {
+	refused("[volume x]\nb = \"/srv/x\"\n", "write it without quotes");
+	refused("[volume x]\nb = '/srv/x'\n", "write it without quotes");
+	refused("[volume x]\nb = \342\200\234/srv/x\342\200\235\n", "write it without quotes");
 	refused("[volume x]\nbad = 1\n", "[volume x] bad: bad");
 	refused("[defaults]\nbad = 1\n", "[defaults] bad: bad default");
 	refused("[default]\na = 1\n", "[default]: unknown group");
@@ -86,6 +98,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, good_files);
+	tcase_add_test(tcase, byte_order_mark);
 	tcase_add_test(tcase, bad_files);
 	tcase_add_test(tcase, names);
 	return run_tcase(tcase);

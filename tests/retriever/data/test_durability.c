@@ -44,6 +44,12 @@ START_TEST(i3_a_range_leaves_the_record_after_the_sync)
 	core_release();
 	ck_assert_int_eq(core_sync(&core, fd), 0);
 	ck_assert_uint_le(core_missing(fd), SIZE - 10000);
+	/* and are counted, within a file that is not whole */
+	ck_assert_int_eq(COUNT_BYTES_HERE(core.retriever), SIZE - core_missing(fd));
+	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
+	ck_assert_int_eq(core_sync(&core, fd), 0);
+	ck_assert_int_eq(COUNT_GET(core.retriever, bytes_whole), SIZE);
+	ck_assert_int_eq(COUNT_BYTES_HERE(core.retriever), SIZE);
 	close(fd);
 	core_free(&core);
 }

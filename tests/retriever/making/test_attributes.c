@@ -255,9 +255,9 @@ START_TEST(attributes_that_cannot_be_set)
 	core_expect_xattr(fd, "user.one", "1");
 	core_expect_report(&core, "xattr\t");
 	core_expect_report(&core, "user.big (60000 bytes) could not be set");
-	core_expect_report(&core, "security.capability (1 bytes) could not be set (not an "
+	core_expect_report(&core, "security.capability (1 byte) could not be set (not an "
 				  "attribute of users)");
-	core_expect_report(&core, MIGRATE_XATTR " (1 bytes) could not be set");
+	core_expect_report(&core, MIGRATE_XATTR " (1 byte) could not be set");
 	core_expect_report(&core, "source\t");
 	core_expect_report(&core, "/new/f\tan alternate data stream\n");
 	ck_assert_uint_eq(losses_count(core.retriever->losses), 4);

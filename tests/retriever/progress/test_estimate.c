@@ -67,8 +67,7 @@ START_TEST(how_sure)
 		work(75, 20, 0);
 	}
 	tells(3000, 0, 150, 200, 300);
-	ck_assert_str_eq(estimate_tell(estimate, 1, 1).reason,
-			 "nothing of this kind has come of late");
+	ck_assert_str_eq(estimate_tell(estimate, 1, 1).reason, "nothing comes");
 }
 END_TEST
 
@@ -79,6 +78,15 @@ START_TEST(too_much_change)
 		work(75, 1, 0);
 	}
 	ck_assert_str_eq(estimate_tell(estimate, 1000000, 0).reason, "the rate changes too much");
+}
+END_TEST
+
+/* No file was finished meanwhile, and each second brings its part nearer. */
+START_TEST(a_large_file)
+{
+	work(600, 0, 1000);
+	tells(1, 1000000, 900, 1000, 1100);
+	tells(1, 100000, 90, 100, 110);
 }
 END_TEST
 
@@ -103,6 +111,7 @@ int main(void)
 	tcase_add_test(tcase, files_and_bytes);
 	tcase_add_test(tcase, how_sure);
 	tcase_add_test(tcase, too_much_change);
+	tcase_add_test(tcase, a_large_file);
 	tcase_add_test(tcase, what_was);
 	return run_tcase(tcase);
 }

@@ -356,7 +356,7 @@ START_TEST(i4_moved_behind_the_walk)
 	ck_assert_int_eq(finalize_volume(core.retriever, false, false, &message), -EBUSY);
 	ck_assert(behind.done);
 	ck_assert_ptr_nonnull(strstr(
-		message, behind.how == ALL_THE_TIME ? "all the time" : "1 objects are unfinished"));
+		message, behind.how == ALL_THE_TIME ? "all the time" : "1 object is unfinished"));
 	ck_assert_int_eq(faccessat(root, MIGRATE_PRIVATE_DIR, F_OK, 0), 0);
 	if (behind.how != ALL_THE_TIME) /* so that a crawler finds it */
 		ck_assert_int_eq(migrate_has_record(root), 1);
