@@ -125,7 +125,7 @@ class Straight:
         command, printed = textwrap.dedent('    ' + self.commands[number]).split('\n', 1)
         got = run(f"timeout 300 script -qec '{command}' /dev/null" if terminal else command).replace('\r', '')
         if terminal:                    # what stands there in the end
-            got = re.sub(r'\x1b\[[\d;?]*[a-zA-Z]', '', re.split(r'\x1b\[(?:\d+A|J)', got)[-1])
+            got = re.sub(r'\x1b\[[\d;?]*[a-zA-Z]', '', re.split(r'\x1b\[(?:\d+A|J)', got)[-1]).lstrip('\n')
         wanted = ''.join('(?:.*\n)*?' if line == '...\n' else re.escape(alike(line))
                          for line in printed.splitlines(True))
         expect(re.fullmatch(wanted, alike(got)), f'{number}. {command} prints\n{got}and not\n{printed}')
