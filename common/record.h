@@ -74,6 +74,9 @@ enum {
 	MIGRATE_REC_LISTED = 1 << 15,  /* filled directory: `listed` is known */
 	MIGRATE_REC_ADOPTED = 1 << 14, /* file: the missing ranges hold what another tool has
 					* copied, and are still to be compared */
+	/* file, unfilled directory: it is nobody's until the old server tells its rights */
+	MIGRATE_REC_CLOSED_FILE = MIGRATE_REC_NAMED,
+	MIGRATE_REC_CLOSED_DIRECTORY = MIGRATE_REC_ADOPTED,
 };
 
 /* What binds a record to its inode (I9). */
@@ -152,6 +155,8 @@ int migrate_record_load(int fd, struct migrate_record *rec);
 int migrate_record_store(int fd, const struct migrate_record *rec);
 int migrate_record_drop(int fd);
 
+/* MIGRATE_REC_CLOSED_FILE or _DIRECTORY, or 0. */
+uint16_t migrate_record_closed(const struct migrate_record *rec);
 int64_t migrate_record_mtime(const struct migrate_record *rec);
 int64_t migrate_record_ctime(const struct migrate_record *rec);
 

@@ -164,6 +164,7 @@ static bool fields_ok(const struct migrate_record *rec, uint16_t flags)
 	}
 	if ((flags & MIGRATE_REC_LISTED) && rec->state != MIGRATE_FILLED)
 		return false;
+	flags &= ~migrate_record_closed(rec);
 	if (is_directory(rec->state))
 		return !rec->missing.n && !rec->dirty.n && !(flags & FILE_FLAGS);
 	if (flags & (MIGRATE_REC_RETURNED | MIGRATE_REC_NAMED))
@@ -433,6 +434,13 @@ void migrate_record_clear(struct migrate_record *rec)
 	migrate_extents_clear(&rec->missing);
 	migrate_extents_clear(&rec->dirty);
 	memset(rec, 0, sizeof(*rec));
+}
+
+uint16_t migrate_record_closed(const struct migrate_record *rec)
+{
+	return rec->flags & (rec->state == MIGRATE_PARTIAL    ? MIGRATE_REC_CLOSED_FILE
+			     : rec->state == MIGRATE_UNFILLED ? MIGRATE_REC_CLOSED_DIRECTORY
+							      : 0);
 }
 
 /* ---- times --------------------------------------------------------------------------------- */

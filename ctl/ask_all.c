@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/migrate.h"
+#include "lib/base/last_error.h"
 #include "lib/config/config.h"
 
 #define LOOK_MS 100 /* how often those are looked at who do not answer */
@@ -53,6 +54,7 @@ struct ask_all *ask_all_new(const struct ctl *ctl)
 				socket = name->socket;
 		}
 		member->name = g_strdup(*volume);
+		member->socket = g_strdup(socket);
 		member->status = -EACCES;
 		if (!ctl_may_connect(socket))
 			continue;
@@ -72,6 +74,7 @@ void ask_all_free(struct ask_all *crowd)
 		migrate_volume_free(member->volume);
 		g_clear_pointer(&member->reply, g_key_file_unref);
 		g_free(member->text);
+		g_free(member->socket);
 		g_free(member->name);
 	}
 	g_free(crowd->members);
@@ -100,7 +103,8 @@ static void give_up(struct ask_all_member *member, int status)
 	member->request = 0;
 	member->waits = false;
 	member->status = status;
-	g_clear_pointer(&member->text, g_free);
+	g_free(member->text);
+	member->text = status == -ENOTCONN ? last_error_get(member->socket) : NULL;
 	g_clear_pointer(&member->reply, g_key_file_unref);
 }
 

@@ -18,6 +18,7 @@ struct ask_all_member {
 	bool waits;   /* a question has no answer yet */
 	gint64 asked; /* when; g_get_monotonic_time() */
 	/* the crowd's own */
+	char *socket;
 	struct migrate_volume *volume;
 	uint64_t request;
 	gint64 seen;

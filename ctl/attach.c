@@ -3,6 +3,9 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/statvfs.h>
+
+#include "lib/config/config.h"
 
 static gboolean opt_adopt, opt_keep_extra;
 static const char *opt_compare;
@@ -29,6 +32,24 @@ static bool is_noted(const struct ctl *ctl)
 	return ctl_journal_state(ctl, journal) && ctl_yes(journal, "journal", "running");
 }
 
+/* What is changed there from now on may be missed here. */
+static void say_writable(const struct ctl *ctl)
+{
+	struct volume_config *config = ctl_known_config(ctl);
+	const char *path = config && g_str_has_prefix(config->source, "file://")
+				   ? config->source + strlen("file://")
+				   : NULL;
+	struct statvfs st;
+
+	if (config && !(path && statvfs(path, &st) == 0 && st.f_flag & ST_RDONLY))
+		printf("%s: %s must be read-only for everybody else from now on: %s; what is "
+		       "changed there may be missed here\n",
+		       ctl->volume, config->source,
+		       path ? "it is not mounted read-only"
+			    : "whether its clients may still write is not known here");
+	config_free(config);
+}
+
 static enum ctl_exit run_attach(const struct ctl *ctl)
 {
 	enum ctl_exit result = check_attach();
@@ -43,6 +64,8 @@ static enum ctl_exit run_attach(const struct ctl *ctl)
 		result = ctl_journal_begin(ctl);
 	if (!result)
 		printf("%s: attached; clients can be switched now\n", ctl->volume);
+	if (!result)
+		say_writable(ctl);
 	if (!result)
 		result = ctl_takeover_attached(ctl);
 	if (!result && !ctl->socket && !is_noted(ctl))

@@ -2,6 +2,7 @@
 #include "ctl/ctl.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 #include "journal/store/close.h"
 #include "journal/store/reader.h"
@@ -32,19 +33,46 @@ static char *last_changes(const struct volume_config *config)
 	return text;
 }
 
-static enum ctl_exit commit_volume(const struct ctl *ctl)
+/* Of one that was not attached nothing is known yet that could be forgotten. */
+static bool is_unattached(const struct ctl *ctl)
 {
-	struct volume_config *config = ctl_config(ctl);
+	enum ctl_exit result;
+	struct ctl_link *link = ctl_link_open(ctl, ctl->volume, &result);
+	g_autoptr(GKeyFile) status = NULL;
+	g_autofree char *state = NULL;
+
+	if (link)
+		result = ctl_ask(link, "status", true, &status);
+	ctl_link_close(link);
+	state = status ? ctl_text(status, "volume", "state") : NULL;
+	return !g_strcmp0(state, "unattached");
+}
+
+static enum ctl_exit close_way_back(const struct ctl *ctl, const struct volume_config *config)
+{
 	g_autoptr(GError) error = NULL;
 	g_autofree char *changed = NULL;
-	bool closed;
+	enum ctl_exit result;
 
-	if (!config)
-		return CTL_USAGE;
+	if (is_unattached(ctl)) {
+		ctl_complain("%s: is not attached: there is no way back to be closed; attach it "
+			     "first: " PROGRAM " attach %s",
+			     ctl->volume, ctl->volume);
+		return CTL_REFUSED;
+	}
+	if (access(config->journal, F_OK) < 0) {
+		ctl_complain("%s: %s: there is no journal: there is no way back to be closed",
+			     ctl->volume, config->journal);
+		return CTL_REFUSED;
+	}
 	changed = last_changes(config);
-	closed = journal_close_for_good(config->journal, &error);
-	config_free(config);
-	if (!closed) {
+	result =
+		ctl_confirm(ctl, "%s: there will be no way back to the old server%s%s", ctl->volume,
+			    changed ? ", and what was not carried there is forgotten: " : "",
+			    changed ? changed : "");
+	if (result)
+		return result;
+	if (!journal_close_for_good(config->journal, &error)) {
 		ctl_complain("%s", error->message);
 		return CTL_REFUSED;
 	}
@@ -55,13 +83,28 @@ static enum ctl_exit commit_volume(const struct ctl *ctl)
 	return CTL_OK;
 }
 
+static enum ctl_exit commit_volume(const struct ctl *ctl)
+{
+	struct volume_config *config = ctl_config(ctl);
+	enum ctl_exit result = config ? close_way_back(ctl, config) : CTL_USAGE;
+
+	config_free(config);
+	return result;
+}
+
 static enum ctl_exit run_commit(const struct ctl *ctl)
 {
 	ctl_announce(ctl, "commit");
 	return ctl_in_turn(ctl, commit_volume);
 }
 
+static const GOptionEntry commit_options[] = {
+	CTL_OPTIONS_VOLUMES,
+	CTL_OPTION_YES,
+	{NULL},
+};
+
 CTL_COMMAND(commit, "commit", "NAME...", 1, G_MAXINT,
 	    "close the way back: what clients changed is forgotten", .example = "commit projects",
 	    .changes = "ends the journal and removes it; there is no way back then",
-	    .exits = CTL_EXITS_ALONE, .options = ctl_options_volumes, .flags = CTL_AT_ONCE);
+	    .exits = CTL_EXITS_ALONE, .options = commit_options, .flags = CTL_AT_ONCE);

@@ -8,12 +8,13 @@
 #include <unistd.h>
 
 #include "common/migrate.h"
+#include "lib/base/last_error.h"
 #include "lib/config/config.h"
 
 #define RESTARTS_MAX 2
 
 struct ctl_link {
-	char *name;
+	char *name, *socket;
 	struct migrate_volume *volume;
 	bool done;
 	int status;
@@ -126,6 +127,7 @@ struct ctl_link *ctl_link_open(const struct ctl *ctl, const char *volume, enum c
 	}
 	struct ctl_link *link = g_new0(struct ctl_link, 1);
 	link->name = g_strdup(volume);
+	link->socket = g_steal_pointer(&socket);
 	link->volume = handle;
 	*result = CTL_OK;
 	return link;
@@ -138,6 +140,7 @@ void ctl_link_close(struct ctl_link *link)
 	migrate_volume_free(link->volume);
 	g_free(link->text);
 	g_free(link->name);
+	g_free(link->socket);
 	g_free(link);
 }
 
@@ -181,6 +184,8 @@ static enum ctl_exit wait_for_answer(struct ctl_link *link, uint64_t request)
 			while (!link->done)
 				migrate_volume_dispatch(link->volume, 200);
 			link->status = error == -EPROTO ? -EPROTO : listens ? -ETIME : -ENOTCONN;
+			g_free(link->text);
+			link->text = last_error_get(link->socket);
 		}
 	}
 	return ctl_exit_of(link->status);
@@ -188,7 +193,11 @@ static enum ctl_exit wait_for_answer(struct ctl_link *link, uint64_t request)
 
 void ctl_complain_of(const char *name, int status, const char *text)
 {
-	if (status == -ENOTCONN)
+	if (status == -ENOTCONN && text && *text)
+		ctl_complain("%s: the retriever does not run: %s; once that is right: systemctl "
+			     "restart migrate-retriever@%s",
+			     name, text, name);
+	else if (status == -ENOTCONN)
 		ctl_complain("%s: the retriever is not running; start it with: "
 			     "systemctl start migrate-retriever@%s",
 			     name, name);

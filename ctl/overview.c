@@ -56,11 +56,11 @@ static void judge_silence(struct row *row, const struct ask_all_member *member)
 		row->note = g_strdup("see its log");
 	else if (member->status == -EPROTO)
 		row->note = g_strdup("of another version: restart it");
-	else if (member->status != -ENOTCONN)
-		row->note = g_strdup(member->text && *member->text ? member->text
-								   : g_strerror(-member->status));
+	else if (member->text && *member->text)
+		row->note = g_strdup(member->text);
 	else
-		row->note = g_strdup("");
+		row->note =
+			g_strdup(member->status == -ENOTCONN ? "" : g_strerror(-member->status));
 	row->state = g_strdup(row->need == NEED_ANSWER ? "no answer from the retriever"
 						       : "no retriever");
 }

@@ -216,8 +216,8 @@ static void print_table(const char *volume, GKeyFile *status)
 	print_row("Root", "%s", root);
 	if (ctl_yes(status, "volume", "root-replaced"))
 		print_row("",
-			  "(another directory than the retriever has open: systemctl restart "
-			  "migrate-retriever@%s)",
+			  "(another directory than the retriever has open: mount its file system "
+			  "there; if that is done: systemctl restart migrate-retriever@%s)",
 			  volume);
 	print_source(status);
 	print_state(status, state);

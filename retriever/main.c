@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/base/last_error.h"
 #include "lib/base/log.h"
 #include "lib/base/thread.h"
 #include "retriever/progress/limits_set.h"
@@ -32,6 +33,17 @@ static void raise_limits(void)
 	}
 }
 
+/* An old server that is away keeps us from listening for as long as it may take to answer. */
+static void say_asked(const struct volume_config *config)
+{
+	g_autofree char *before = last_error_get(config->socket);
+	g_autofree char *text =
+		g_strdup_printf("%s has not answered yet, and is asked again", config->source);
+
+	if (!before)
+		last_error_set(config->socket, text);
+}
+
 /* again: it was open before in this process; then whether a command asked for a new start. */
 static int serve_retriever(const char *file, const char *socket, const char *name,
 			   struct limits_set *orders, bool *again)
@@ -48,7 +60,11 @@ static int serve_retriever(const char *file, const char *socket, const char *nam
 		log_failure(error->message);
 		return 2;
 	}
+	g_autofree char *listens = g_strdup(config->socket);
+	if (!*again)
+		say_asked(config);
 	retriever = retriever_open(config, &error);
+	last_error_set(listens, retriever ? NULL : error->message);
 	if (!retriever) {
 		log_failure(error->message);
 		return g_error_matches(error, ERRNO_ERROR, EKEYREJECTED) ? 2 : 1;

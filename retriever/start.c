@@ -31,6 +31,7 @@
 #include "retriever/progress/counters_file.h"
 #include "retriever/socket/server.h"
 #include "retriever/volume/attach.h"
+#include "retriever/volume/source_bound.h"
 #include "retriever/volume/verify.h"
 
 static bool open_backend(struct retriever *retriever, GError **error)
@@ -123,6 +124,8 @@ struct retriever *retriever_open(struct volume_config *config, GError **error)
 	    !open_cap(retriever, error) || !open_backend(retriever, error))
 		goto fail;
 	state = volume_state(retriever);
+	if (state == VOLUME_MIGRATING && !source_bound_check(retriever, error))
+		goto fail;
 	retriever->templates = templates_new(
 		retriever->private_fd, state == VOLUME_MIGRATING || state == VOLUME_COPYING, error);
 	if (!retriever->templates)

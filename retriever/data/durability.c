@@ -45,7 +45,8 @@ struct durability {
 
 static bool file_is_whole(struct object *object)
 {
-	return !is_directory(object) && migrate_extents_empty(&object->record.missing);
+	return !is_directory(object) && !object_is_closed(object) &&
+	       migrate_extents_empty(&object->record.missing);
 }
 
 /* It has it already where its bytes came with its name. */

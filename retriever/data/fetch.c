@@ -8,6 +8,7 @@
 #include "lib/source/gate.h"
 #include "retriever/data/durability.h"
 #include "retriever/data/refind.h"
+#include "retriever/data/rights.h"
 #include "retriever/objects/damage.h"
 #include "retriever/objects/sparse.h"
 #include "retriever/objects/turns.h"
@@ -20,6 +21,8 @@
 #define PLAN_MAX ((uint64_t)64 << 20)
 /* So many holes of a file are remembered until it is durable; past that zeros are written. */
 #define ZEROS_MAX 4096
+
+#define RIGHTS_FIRST 1 /* what plan() returns of a file that is closed (rights.h) */
 
 #define CHANGED                                                                                    \
 	"the file was changed on the old server since its stub was made: migratectl retry takes "  \
@@ -73,7 +76,11 @@ static int plan(struct object *object, uint64_t start, uint64_t end, enum backen
 	bool background = priority == BACKEND_BACKGROUND;
 	uint32_t chunk = object->retriever->max_read;
 	struct source_object source = {0};
-	int ret = damage_found(object->retriever) ? -EIO : object_lacks(object, start, end, &want);
+	int ret;
+
+	if (object_is_closed(object))
+		return RIGHTS_FIRST;
+	ret = damage_found(object->retriever) ? -EIO : object_lacks(object, start, end, &want);
 
 	if (!ret && want.n)
 		ret = object_source(object, &source);
@@ -144,6 +151,47 @@ static void forget_transfer(struct transfer *list)
 	}
 }
 
+struct rights_wanted {
+	struct object *object; /* referenced */
+	bool demand;
+};
+
+static void rights_told(void *arg, int status, const char *reason)
+{
+	struct rights_wanted *wanted = arg;
+	struct object *object = wanted->object;
+
+	g_mutex_lock(&object->lock);
+	file_of(object)->asks_rights[wanted->demand] = false;
+	g_mutex_unlock(&object->lock);
+	if (status == -ESTALE)
+		refind_start(object, transfer_again);
+	else if (status)
+		object_fail(object, status, reason);
+	else
+		transfer_again(object);
+	object_unref(object);
+	g_free(wanted);
+}
+
+static void ask_rights_first(struct object *object)
+{
+	struct rights_wanted *wanted;
+	bool demand = false, asked;
+
+	g_mutex_lock(&object->lock);
+	for (GList *l = object->waiters.head; l; l = l->next)
+		demand |= !((struct waiter *)l->data)->background;
+	asked = file_of(object)->asks_rights[demand];
+	file_of(object)->asks_rights[demand] = true;
+	g_mutex_unlock(&object->lock);
+	if (asked)
+		return;
+	wanted = g_new(struct rights_wanted, 1);
+	*wanted = (struct rights_wanted){object_ref(object), demand};
+	rights_ask(object, demand, rights_told, wanted);
+}
+
 static void submit_or_fail(struct object *object, struct transfer *list, int ret)
 {
 	if (ret == 0) {
@@ -151,6 +199,10 @@ static void submit_or_fail(struct object *object, struct transfer *list, int ret
 		return;
 	}
 	forget_transfer(list);
+	if (ret == RIGHTS_FIRST) {
+		ask_rights_first(object);
+		return;
+	}
 	if (ret == -ESTALE)
 		refind_start(object, transfer_again);
 	else

@@ -95,7 +95,7 @@ int attributes_report(struct retriever *retriever, const struct attributes_resul
 		if (line->kind != LOSS_VOLUME && !path) {
 			g_autofree char *dir = retriever_fd_path(dir_fd);
 
-			path = g_strconcat(dir, "/", name, NULL);
+			path = g_strconcat(dir, name ? "/" : NULL, name, NULL);
 		}
 		ret = losses_add(retriever->losses, line->kind,
 				 line->kind == LOSS_VOLUME ? "" : path, line->text);
@@ -721,13 +721,29 @@ static int mark_omissions(const struct attributes_place *at, struct attributes_r
 	return ret;
 }
 
+/* It may have inherited a group and an ACL. */
+static int close_attributes(const struct attributes_place *at, const struct source_attr *attr,
+			    struct attributes_result *carried)
+{
+	if (fchown(at->fd, 0, 0) < 0 ||
+	    (fremovexattr(at->fd, XATTR_ACL_ACCESS) < 0 && errno != ENODATA &&
+	     errno != EOPNOTSUPP) ||
+	    fchmod(at->fd, 0) < 0)
+		return -errno;
+	return set_times(at, attr, carried);
+}
+
 int attributes_set(struct retriever *retriever, int fd, const struct source_attr *attr,
 		   const struct source_xattrs *xattrs, bool inherits,
 		   struct attributes_result *carried)
 {
 	struct attributes_place at = {.fd = fd};
 	mode_t perms = attr->mode & 0777;
-	int ret = set_what_it_has(retriever->config, &at, inherits, attr, xattrs, &perms, carried);
+	int ret;
+
+	if (xattrs && xattrs->closed)
+		return close_attributes(&at, attr, carried);
+	ret = set_what_it_has(retriever->config, &at, inherits, attr, xattrs, &perms, carried);
 
 	perms = close_mode(&at, (attr->mode & 07000) | perms, carried);
 	if (!ret && fchmod(fd, perms) < 0)

@@ -37,7 +37,8 @@ struct attributes_result {
 
 /*
  * A file or directory.  xattrs: NULL where none are carried.  inherits: it was made in a directory
- * with a default ACL.  0 or -errno; then the object must not be shown.
+ * with a default ACL.  0 or -errno; then the object must not be shown.  Where xattrs are closed it
+ * is root's and has no permission bits.
  */
 int attributes_set(struct retriever *retriever, int fd, const struct source_attr *attr,
 		   const struct source_xattrs *xattrs, bool inherits,
@@ -67,7 +68,8 @@ int attributes_set_node(struct retriever *retriever, int dir_fd, const char *nam
  * -errno. */
 int attributes_strip(int fd);
 
-/* Puts the losses into the report: before the object is shown.  name: in dir_fd.  0 or -errno. */
+/* Puts the losses into the report: before the object is shown.  name: in dir_fd; NULL: dir_fd's
+ * own.  0 or -errno. */
 int attributes_report(struct retriever *retriever, const struct attributes_result *carried,
 		      int dir_fd, const char *name);
 void attributes_clear(struct attributes_result *carried);

@@ -54,7 +54,7 @@ static int make_file(struct new_object *m, struct migrate_record *rec)
 		return -errno;
 	if (m->retriever->copying && (!size || m->entry->attr.unsettled))
 		ret = copy_mark_set(fd, &m->entry->attr);
-	if (!ret && size) {
+	if (!ret && new_object_is_stub(m)) {
 		ret = new_object_record(m, rec);
 		if (!ret)
 			ret = new_object_store_record(fd, rec);
@@ -78,10 +78,7 @@ static int make_file(struct new_object *m, struct migrate_record *rec)
 /* What new_object_count() counts. */
 static unsigned changes(const struct new_object *m)
 {
-	const struct source_attr *attr = &m->entry->attr;
-	const bool lacks_data = S_ISREG(attr->mode) && attr->size;
-
-	return S_ISDIR(attr->mode) || lacks_data ? RECOUNT_MADE : RECOUNT_MADE | RECOUNT_WHOLE;
+	return new_object_is_stub(m) ? RECOUNT_MADE : RECOUNT_MADE | RECOUNT_WHOLE;
 }
 
 static int link_fd(const struct new_object *m, int fd)
@@ -151,7 +148,7 @@ static int create_file(struct new_object *m)
 		ret = m->brought ? link_brought(m, fd, &rec) : link_stub(m, fd);
 	migrate_record_clear(&rec);
 	migrate_extents_clear(&m->zeros);
-	m->here = ret == 0 && (m->brought || !m->entry->attr.size);
+	m->here = ret == 0 && (m->brought || !new_object_is_stub(m));
 	return ret;
 }
 
@@ -301,7 +298,7 @@ static int create_one(struct new_object *m)
 {
 	int ret;
 
-	if (m->parent->prior_fd >= 0 &&
+	if (m->parent->prior_fd >= 0 && !new_object_is_closed(m) &&
 	    ((m->parent->listing && take_directory(m, &ret)) || take_prior(m, &ret)))
 		return ret;
 	if (new_object_must_ask(m))

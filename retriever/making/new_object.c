@@ -18,6 +18,8 @@ int new_object_record(const struct new_object *m, struct migrate_record *rec)
 	rec->size = dir ? entry->attr.nlink : entry->attr.size;
 	rec->mtime = entry->attr.mtime;
 	rec->ctime = entry->attr.ctime;
+	if (new_object_is_closed(m))
+		rec->flags |= dir ? MIGRATE_REC_CLOSED_DIRECTORY : MIGRATE_REC_CLOSED_FILE;
 	if (entry->handle_len && dir) {
 		rec->flags |= MIGRATE_REC_HANDLE;
 		rec->handle_len = entry->handle_len;
@@ -95,9 +97,9 @@ void new_object_count(const struct new_object *m)
 	}
 	COUNT_ADD(retriever, files_found, 1);
 	COUNT_ADD(retriever, made, 1);
-	if (S_ISREG(entry->attr.mode) && entry->attr.size)
+	if (S_ISREG(entry->attr.mode))
 		COUNT_ADD(retriever, bytes_found, entry->attr.size);
-	else
+	if (!new_object_is_stub(m))
 		COUNT_ADD(retriever, files_whole, 1);
 }
 
@@ -105,6 +107,19 @@ void new_object_stage(struct new_object *m, char name[NEW_OBJECT_NAME_LEN])
 {
 	g_snprintf(name, NEW_OBJECT_NAME_LEN, "%d",
 		   g_atomic_int_add(&m->retriever->staging_serial, 1));
+}
+
+bool new_object_is_closed(const struct new_object *m)
+{
+	return m->xattrs && m->xattrs->closed;
+}
+
+bool new_object_is_stub(const struct new_object *m)
+{
+	const struct source_attr *attr = &m->entry->attr;
+
+	return S_ISDIR(attr->mode) ||
+	       (S_ISREG(attr->mode) && (attr->size || new_object_is_closed(m)));
 }
 
 /* Whether what it has beside its attributes must be known and is not. */

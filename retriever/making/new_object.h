@@ -31,6 +31,10 @@ void new_object_stage(struct new_object *m, char name[NEW_OBJECT_NAME_LEN]);
 bool new_object_lacks_attributes(const struct new_object *m);
 /* Likewise, or its bytes are to come too. */
 bool new_object_must_ask(const struct new_object *m);
+/* Whether the old server does not tell its rights, so that nobody gets any. */
+bool new_object_is_closed(const struct new_object *m);
+/* Whether it is made with a record. */
+bool new_object_is_stub(const struct new_object *m);
 /* The record of a stub, but the binding.  0 or -errno; to be cleared in any case. */
 int new_object_record(const struct new_object *m, struct migrate_record *rec);
 /* Binds it to the inode of fd, and stores it there.  0 or -errno. */

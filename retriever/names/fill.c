@@ -28,6 +28,7 @@
 #include "retriever/copies/name_diff.h"
 #include "retriever/copies/prior.h"
 #include "retriever/data/refind.h"
+#include "retriever/data/rights.h"
 #include "retriever/data/version.h"
 #include "retriever/making/data_hints.h"
 #include "retriever/names/fill_order.h"
@@ -555,6 +556,31 @@ static void list_anew(struct fill *fill)
 
 /* ---- fills ---- */
 
+static void fill_rights_told(void *arg, int status, const char *reason)
+{
+	struct fill *fill = arg;
+
+	fill->req.why = reason;
+	if (status)
+		listing_failed(fill, status);
+	else
+		list_next(fill);
+}
+
+/* Of a directory that is nobody's its rights are asked for first. */
+static void begin_listing(struct fill *fill)
+{
+	bool closed;
+
+	g_mutex_lock(&fill->object->lock);
+	closed = object_is_closed(fill->object);
+	g_mutex_unlock(&fill->object->lock);
+	if (closed)
+		rights_ask(fill->object, fill->priority == BACKEND_DEMAND, fill_rights_told, fill);
+	else
+		list_next(fill);
+}
+
 /* With the lock held. */
 static struct fill *begin_fill(struct object *object, enum backend_priority priority,
 			       enum fill_content content, int *ret)
@@ -615,7 +641,7 @@ static void start_fill(struct object *object, enum backend_priority priority,
 	if (fill && ret)
 		listing_failed(fill, ret);
 	else if (fill)
-		list_next(fill);
+		begin_listing(fill);
 	else
 		trace_event(TRACE_SHARED, &id, "directory", 0, 0, 0, 0);
 }

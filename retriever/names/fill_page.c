@@ -33,6 +33,7 @@
 #include "retriever/copies/listing_entries.h"
 #include "retriever/copies/listing_sum.h"
 #include "retriever/data/durability.h"
+#include "retriever/data/rights.h"
 #include "retriever/making/attributes.h"
 #include "retriever/making/dummy.h"
 #include "retriever/making/make.h"
@@ -76,6 +77,7 @@ struct question {
 	struct backend_batch *listing; /* of a directory that may be taken whole */
 	struct work work;
 	bool looked_up, other; /* another object answered to its name */
+	int refused;	       /* why it is made for nobody (rights.h); 0: it is not */
 	bool bare;	       /* its bytes are here */
 	bool lists;	       /* it is one of LISTINGS */
 };
@@ -342,6 +344,8 @@ static bool do_work(const struct work *work, struct fill *fill, struct make_pare
 	parent->listing = q->listing;
 	made = directory_names_fixed(fill->object) ||
 	       !make(fill, parent, &q->entry, q->target, q->xattrs);
+	if (q->refused)
+		rights_note_refused(fill->object->retriever, fill->object->fd, q->name, q->refused);
 	parent->listing = NULL;
 	return made;
 }
@@ -482,6 +486,14 @@ static void question_answered(struct backend_request *req)
 	}
 	if (status == -ESTALE && req->op != BACKEND_LOOKUP && !q->looked_up) {
 		ask_lookup(q); /* removed or replaced since it was listed */
+		return;
+	}
+	if (req->op == BACKEND_XATTRS && !q->fill->name_errors.skip &&
+	    rights_are_refused(q->fill->object->retriever, q->entry.attr.mode, status)) {
+		q->refused = status;
+		q->xattrs = source_xattrs_new();
+		q->xattrs->closed = true;
+		question_ready(q);
 		return;
 	}
 	if (status) {

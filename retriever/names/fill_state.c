@@ -36,6 +36,7 @@ static int mark_filled(struct object *object, const uint64_t *sum)
 	struct timespec times[2] = {{.tv_nsec = UTIME_OMIT},
 				    migrate_timespec(migrate_record_mtime(rec))};
 	struct retriever *retriever = object->retriever;
+	const uint16_t closed = rec->flags & MIGRATE_REC_CLOSED_DIRECTORY; /* it is skipped */
 	ino_t counted;
 	int ret;
 
@@ -44,6 +45,7 @@ static int mark_filled(struct object *object, const uint64_t *sum)
 	if (futimens(object->fd, times) < 0)
 		return -errno;
 	rec->state = MIGRATE_FILLED;
+	rec->flags &= ~closed;
 	rec->error = 0;
 	if (sum) {
 		rec->flags |= MIGRATE_REC_LISTED;
@@ -64,6 +66,7 @@ static int mark_filled(struct object *object, const uint64_t *sum)
 	if (ret) {
 		rec->state = MIGRATE_UNFILLED;
 		rec->flags &= ~MIGRATE_REC_LISTED;
+		rec->flags |= closed;
 		return ret;
 	}
 	directory_of(object)->filled++;

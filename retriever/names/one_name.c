@@ -17,6 +17,7 @@
 #include "retriever/copies/leftover.h"
 #include "retriever/copies/prior.h"
 #include "retriever/data/refind.h"
+#include "retriever/data/rights.h"
 #include "retriever/making/attributes.h"
 #include "retriever/making/dummy.h"
 #include "retriever/making/make.h"
@@ -48,9 +49,10 @@ struct name_request {
 	struct source_xattrs *xattrs;
 	struct trial trials[SPELLINGS];
 	unsigned n_trials;
-	gint left;  /* atomic: answers to come, of the name itself and its trials */
-	bool named; /* the directory may hold dummies */
-	bool again; /* it was looked up a second time */
+	gint left;   /* atomic: answers to come, of the name itself and its trials */
+	bool named;  /* the directory may hold dummies */
+	int refused; /* why it is made for nobody (rights.h); 0: it is not */
+	bool again;  /* it was looked up a second time */
 	object_done_fn done;
 	void *arg;
 };
@@ -125,6 +127,8 @@ static void name_make_entered(struct object *object, void *arg)
 				reason ? reason : name_not_made(ret));
 	else if (ret >= 0)
 		errors_forget_name(object->retriever->errors, &object->key, n->name);
+	if (ret == 0 && n->refused)
+		rights_note_refused(object->retriever, object->fd, n->name, n->refused);
 	name_answer(n, ret < 0 ? ret : 0);
 }
 
@@ -169,6 +173,13 @@ static void name_told(struct backend_request *req)
 	}
 	if (status == -EHOSTDOWN)
 		list_no_owner(n);
+	if (req->op == BACKEND_XATTRS &&
+	    rights_are_refused(n->object->retriever, n->entry.attr.mode, status)) {
+		n->refused = status;
+		n->xattrs = source_xattrs_new();
+		n->xattrs->closed = true;
+		status = 0;
+	}
 	if (refused(status))
 		errors_add_name(n->object->retriever->errors, n->object->fd, n->name, status,
 				req->why ? req->why

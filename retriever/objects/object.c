@@ -392,6 +392,11 @@ int object_get_made(struct retriever *retriever, int fd, struct migrate_record *
 	return 0;
 }
 
+bool object_is_closed(const struct object *object)
+{
+	return !object->normal && migrate_record_closed(&object->record);
+}
+
 int object_lacks(struct object *object, uint64_t start, uint64_t end, struct migrate_extents *out)
 {
 	int ret;
@@ -413,6 +418,8 @@ bool object_has(struct object *object, uint64_t start, uint64_t end)
 	struct migrate_extents lacks = MIGRATE_EXTENTS_INIT;
 	bool has;
 
+	if (object_is_closed(object))
+		return false;
 	if (object->normal || start >= end ||
 	    !migrate_extents_overlap(&object->record.missing, start, end))
 		return true;

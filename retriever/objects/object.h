@@ -73,6 +73,7 @@ struct file {
 	unsigned version;		    /* counts the times that version.c took a new one */
 	bool closing_gaps;		    /* so that its record fits again */
 	int64_t counted;		    /* of it in bytes_partial */
+	bool asks_rights[2];		    /* its rights are, background, demand (fetch.c) */
 	uint64_t next_offset;		    /* where a sequential reader goes on (fetch.c) */
 	uint32_t window;
 	bool sync_queued;     /* the durability queue's lock */
@@ -153,6 +154,8 @@ int object_get_made(struct retriever *retriever, int fd, struct migrate_record *
 struct object *object_ref(struct object *object);
 void object_unref(struct object *object);
 
+/* With the lock held: nothing of it is asked for before its rights are (rights.h). */
+bool object_is_closed(const struct object *object);
 /* With the lock held: out, an initialised set, = what must be fetched of the bytes [start, end) of
  * a file.  0 or -ENOMEM. */
 int object_lacks(struct object *object, uint64_t start, uint64_t end, struct migrate_extents *out);

@@ -167,12 +167,25 @@ struct slow_command {
 	char *argument;
 };
 
+/* 0, or -EINVAL with *text. */
+static int check_attached(struct retriever *retriever, const char *what, char **text)
+{
+	if (volume_state(retriever) != VOLUME_UNATTACHED)
+		return 0;
+	*text = g_strdup_printf("%s is not attached: there is nothing to %s; attach it "
+				"first: migratectl attach %s",
+				retriever->config->root, what, retriever->config->name);
+	return -EINVAL;
+}
+
 static int run_retry(struct retriever *retriever, const char *argument, char **text)
 {
 	g_auto(GStrv) lines = g_strsplit(argument ? argument : "new", "\n", -1);
 	bool same = !g_strcmp0(lines[0], "same");
 	struct errors_filter filter = {NULL};
 
+	if (check_attached(retriever, "retry", text))
+		return -EINVAL;
 	for (char **line = lines; *line; line++) {
 		if (line == lines ? !same && strcmp(*line, "new") != 0
 				  : !errors_filter_take(&filter, *line)) {
@@ -308,9 +321,11 @@ static int run_finalizable(struct retriever *retriever, const char *argument, ch
 static int run_verify(struct retriever *retriever, const char *argument, char **text)
 {
 	g_autoptr(GKeyFile) f = g_key_file_new();
-	struct verify_count count;
-	int ret = verify_volume(retriever, &count, text);
+	struct verify_count count = {0};
+	int ret = check_attached(retriever, "verify", text);
 
+	if (!ret)
+		ret = verify_volume(retriever, &count, text);
 	if (!ret) {
 		g_key_file_set_uint64(f, "verify", "objects", count.objects);
 		g_key_file_set_uint64(f, "verify", "unfinished", count.unfinished);

@@ -32,6 +32,7 @@
 #include "retriever/progress/history.h"
 #include "retriever/progress/counters_file.h"
 #include "retriever/volume/probe.h"
+#include "retriever/volume/source_bound.h"
 
 /* What the source's root has now: its attributes, and what it has beside them, NULL where nothing
  * is carried. */
@@ -368,6 +369,24 @@ static int check_way_back(struct retriever *retriever, char **message)
 	return ret ? ret : -EBUSY;
 }
 
+/* A root that cannot be listed would be an error to every client. */
+static int check_listing(struct retriever *retriever, char **message)
+{
+	struct backend_request req = {.op = BACKEND_READDIR,
+				      .priority = BACKEND_DEMAND,
+				      .object = retriever->source_root};
+	int ret = gate_call(retriever->gate, &req);
+
+	g_clear_pointer(&req.batch, backend_batch_free);
+	if (ret)
+		*message = g_strdup_printf(
+			"%s: the old server does not let this machine list its root: %s; give it "
+			"root's rights there (no_root_squash), or make the directory readable, "
+			"then attach again",
+			retriever->config->source, g_strerror(-ret));
+	return ret;
+}
+
 static int prepare_volume(struct retriever *retriever, const struct attach *how, char **message)
 {
 	g_autofree char *missing = NULL;
@@ -422,6 +441,8 @@ static int bind_root(struct retriever *retriever, const struct source_xattrs *xa
 	if (!ret)
 		ret = attach_report(retriever);
 	if (!ret)
+		ret = retriever->copying ? 0 : source_bound_note(retriever);
+	if (!ret)
 		ret = store_root_record(retriever, xattrs);
 	/* what is there binds, durable or not */
 	if (migrate_has_record(retriever->root_fd))
@@ -449,6 +470,8 @@ int attach_volume(struct retriever *retriever, const struct attach *how, char **
 		return ret;
 	}
 	ret = check_way_back(retriever, message);
+	if (!ret)
+		ret = check_listing(retriever, message);
 	if (!ret)
 		ret = prepare_volume(retriever, how, message);
 	if (!ret)

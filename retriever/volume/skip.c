@@ -248,8 +248,12 @@ static char *failure(struct skipping *s, const struct target *target, int status
 			"too: see migratectl errors %s, and skip in one command (or with "
 			"--all) whatever cannot be there",
 			target->path, s->retriever->config->name);
-	return g_strdup_printf("%s: nothing is skipped in this directory: %s", target->path,
-			       g_strerror(-status));
+	return g_strdup_printf("%s: nothing is skipped in this directory: %s%s", target->path,
+			       g_strerror(-status),
+			       !s->order->leave && skip_names_is_refusal(status)
+				       ? ": the old server refuses it; to leave there what it has, "
+					 "skip it with --leave"
+				       : "");
 }
 
 static int skip_targets(struct skipping *s, char **text)

@@ -92,7 +92,7 @@ def over_nfs(args):
     migration.start_journal()
     del wanted['a/link']        # or that of its other name
     covers(migration.changes(), {**wanted, 'b/c/5': {'data'}, 'b/c/6': {'data'}})
-    migration.ctl('commit')
+    migration.ctl('commit', '--yes')
     same(migration.journal.wait(60), 0, "the journal's exit status")
     expect(migration.ctl('changes', may_fail=True) is None, 'there are changes after the end')
     expect('closed' in migration.ctl('status'), 'status does not say that the way back is closed')
@@ -323,7 +323,7 @@ def elsewhere(args):
     with open(f'{tree}/kept', 'a') as file:
         file.write('changed')
     same(migration.rollback()['bytes'], os.path.getsize(file.name), 'a change of what was restored')
-    expect('objects were changed' in migration.ctl('commit'), 'commit does not say what was changed')
+    expect('objects were changed' in migration.ctl('commit', '--yes'), 'commit does not say what was changed')
 
 
 @case()

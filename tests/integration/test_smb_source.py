@@ -408,6 +408,50 @@ def names_that_cannot_be(args):
     finish(migration)
 
 
+@case()
+def what_is_refused_stays_alone(args):
+    """At the top of the share, to an account that is not an administrator's: it is nobody's here."""
+    def make(root):
+        os.chmod(root, 0o755)
+        with contextlib.suppress(FileNotFoundError):
+            os.rmdir(root + '/lost+found')
+        for name in ('locked', 'fine'):
+            os.mkdir(f'{root}/{name}')
+            put(f'{root}/{name}/file', name.encode())
+            os.chown(f'{root}/{name}/file', 1000, 100)
+        put(root + '/secret', b'secret')
+        put(root + '/empty', b'')
+        for name, mode in (('locked', 0o700), ('secret', 0o600), ('empty', 0o600)):
+            os.chmod(f'{root}/{name}', mode)
+
+    old, migration = world(args, make)
+    migration.configure(source=f'smb://bob@{old.address}/old', smb_modes='open',
+                        smb_password_file=password())
+    begin(migration)
+    client = migration.server.client()
+    _, attr = client.walk('locked')
+    same((attr.mode & 0o7777, attr.uid), (0, 0), 'the mode and owner of what is refused')
+    same({name.decode() for name, *_ in client.listing(client.root)},
+         {'empty', 'fine', 'locked', 'secret'}, 'names')
+    handle, _ = client.walk('fine/file')
+    same(bytes(client.read(handle, 0, 100)[0]), b'fine', 'what is not refused')
+    crawler = migration.start_crawler()
+    expect(crawler.wait(300) != 0, 'the crawler says that all is here')
+    found = migration.errors()
+    same(set(found), {'empty', 'locked', 'secret'}, 'errors')
+    for reason in found.values():
+        expect("let this machine's account read it" in reason, f'the reason: {reason}')
+    expect(migration.ctl('finalize', may_fail=True) is None, 'finalize takes it for complete')
+    for name, mode in (('locked', 0o755), ('secret', 0o644), ('empty', 0o644)):
+        os.chmod(f'{OLD}/{name}', mode)
+    migration.ctl('retry')
+    migration.crawl()
+    same(migration.errors(), {}, 'errors')
+    for name in ('locked', 'secret', 'empty'):
+        expect(os.stat(f'{NEW}/{name}').st_mode & 0o7777, f'{name} is still nobody\'s')
+    finish(migration)
+
+
 # ---- servers that cannot be used -------------------------------------------------------------
 
 @case()

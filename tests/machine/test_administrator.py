@@ -276,7 +276,7 @@ def migrate(guide, machine, client, old):
     way(12, machine.sh)
     machine.sh('systemctl restart smbd')
     client.sh('echo >/tmp/go; while ! grep -q new /projects/news/held; do :; done')
-    machine.sh(guide('Finalize', 'migratectl commit'))
+    machine.sh(guide('Finalize', 'migratectl commit').replace('migratectl commit', 'migratectl commit --yes'))
     unchanged('in the end')
     sh(*smb, 'cd news; get by-smb /dev/null')
     client.sh('umount /projects')

@@ -109,7 +109,7 @@ class Switching:
         self.old.start()
         sh('ip', 'route', 'add', SERVICE, 'via', self.old.address)
         migration.ctl('takeover', '--accept', '--yes', argument='end')
-        migration.ctl('commit')             # a journal is of one tree
+        migration.ctl('commit', '--yes')             # a journal is of one tree
         if self.takeover == 'all':
             self.crawler.stop()
         migration.retriever.stop()

@@ -219,8 +219,9 @@ gboolean nfs4_explain(const struct nfs_mounting *m, int status, GError **error)
 		return error_set(error, -status,
 				 "%s: the old server's tree of NFS version 4 has no "
 				 "directory %s; write the path as a client mounts it by "
-				 "version 4 (below the export with fsid=0, if there is one)",
-				 url->text, url->path);
+				 "version 4 (below the export with fsid=0, if there is one); "
+				 "migratectl discover %s lists what it exports",
+				 url->text, url->path, url->host);
 	case EREMOTE:
 	case EREMOTEIO:
 		if (!atomic_load(&m->server->view.referred))

@@ -13,15 +13,17 @@
 #include "lib/source/nfs/nfs_acl.h"
 #include "lib/source/nfs/nfs_net.h"
 
-#define MOUNTPROC3_MNT	1
-#define MNT_PATH_MAX	1024 /* MNTPATHLEN, RFC 1813 section 5.1.2 */
-#define OPEN_SECONDS	30
-#define CALL_SECONDS	10
-#define V3_SECONDS	10 /* before version 4 is tried */
-#define PAUSE_US	(250 * 1000)
-#define AUTH_SYS_FLAVOR 1
-#define KRB5_FLAVOR	390003 /* then krb5i, krb5p */
-#define MAX_FLAVORS	64
+#define MOUNTPROC3_MNT	  1
+#define MOUNTPROC3_EXPORT 5
+#define EXPORTS_SHOWN	  8
+#define MNT_PATH_MAX	  1024 /* MNTPATHLEN, RFC 1813 section 5.1.2 */
+#define OPEN_SECONDS	  30
+#define CALL_SECONDS	  10
+#define V3_SECONDS	  10 /* before version 4 is tried */
+#define PAUSE_US	  (250 * 1000)
+#define AUTH_SYS_FLAVOR	  1
+#define KRB5_FLAVOR	  390003 /* then krb5i, krb5p */
+#define MAX_FLAVORS	  64
 
 /* Asks again while the server is away. */
 static int call_until(struct nfs_mounting *m, const char *what, unsigned port, uint32_t program,
@@ -213,10 +215,61 @@ static int mount_or_walk(struct nfs_mounting *m, unsigned port, struct nfs_handl
 	return ret == 0 ? 0 : first;
 }
 
+static bool is_exported_by(const char *path, const char *export)
+{
+	const size_t len = strlen(export);
+
+	return !strcmp(export, "/") ||
+	       (g_str_has_prefix(path, export) && (!path[len] || path[len] == '/'));
+}
+
+/* exportnode of RFC 1813 section 5.2.5: a path, and names of groups. */
+static char *next_export(struct xdr_in *in)
+{
+	uint32_t len, skipped;
+	const uint8_t *path = xdr_get_bytes(in, &len);
+
+	while (!in->bad && xdr_get_u32(in))
+		xdr_get_bytes(in, &skipped);
+	return in->bad ? NULL : g_strndup((const char *)path, len);
+}
+
+/* What it exports, where the path is not in that; g_free.  NULL: it is, or that is not told. */
+static char *say_exports(struct nfs_mounting *m, unsigned port)
+{
+	uint8_t args[4], *memory = NULL;
+	struct xdr_out out = {.p = args, .end = args + sizeof(args)};
+	struct xdr_in in;
+	GString *list = g_string_new(NULL);
+	unsigned n = 0;
+	bool has = call_until(m, "its mount service", port, MOUNT_PROGRAM, MOUNTPROC3_EXPORT, &out,
+			      args, &in, &memory) < 0;
+
+	while (!has && xdr_get_u32(&in)) {
+		g_autofree char *export = next_export(&in);
+
+		has = !export || is_exported_by(m->server->url.path, export);
+		if (export && n++ < EXPORTS_SHOWN)
+			g_string_append_printf(list, "%s%s", n > 1 ? ", " : "", export);
+	}
+	has = has || in.bad;
+	g_free(memory);
+	if (n > EXPORTS_SHOWN)
+		g_string_append_printf(list, " and %u more", n - EXPORTS_SHOWN);
+	char *text = has ? NULL
+		     : n ? g_strdup_printf("the old server does not export %s; it exports %s",
+					   m->server->url.path, list->str)
+			 : g_strdup("the old server exports nothing");
+	g_string_free(list, TRUE);
+	return text;
+}
+
 static gboolean explain_status(struct nfs_mounting *m, int status, GError **error)
 {
 	const struct nfs_url *url = &m->server->url;
 
+	if (m->why)
+		return nfs_mounting_explain(m, status, "", error);
 	switch (-status) {
 	case ENOENT:
 		return error_set(error, -status,
@@ -468,6 +521,8 @@ static int find_root(struct nfs_mounting *m, struct source_attr *root)
 		atomic_store(&server->nfs.port, nfs_port);
 		ret = mount_or_walk(m, mount_port, &server->view.root);
 	}
+	if (ret == -ENOENT || ret == -EACCES || ret == -EPERM)
+		m->why = say_exports(m, mount_port);
 	if (ret == 0)
 		ret = get_root_attr(m, root);
 	return ret < 0 ? ret : get_max_read(m);

@@ -379,7 +379,9 @@ static const struct {
 	{WIRE_F_ENCRYPTION, 0,
 	 "the server cannot encrypt (status $CODE): turn that on there (SMB 3), or set "
 	 "smb-encryption = off"},
-	{WIRE_F_SHARE, BAD_NETWORK_NAME, "the server has no share \"$SHARE\": correct the URL"},
+	{WIRE_F_SHARE, BAD_NETWORK_NAME,
+	 "the server has no share \"$SHARE\": correct the URL (migratectl discover "
+	 "$HOST lists its shares)"},
 	{WIRE_F_SHARE, ACCESS_DENIED, "$USER may not use the share \"$SHARE\": permit it there"},
 	{WIRE_F_SHARE, 0, "the server refused the share \"$SHARE\" (status $CODE): see its log"},
 	{WIRE_F_PATH, ACCESS_DENIED,

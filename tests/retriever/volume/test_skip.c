@@ -88,7 +88,7 @@ END_TEST
 /* What may pass is never left out, whoever asks for it. */
 START_TEST(i12_what_may_pass)
 {
-	const int passing[] = {-EACCES, -EREMOTEIO, -EBADMSG};
+	const int passing[] = {-EREMOTEIO, -EBADMSG};
 
 	for (unsigned i = 0; i < G_N_ELEMENTS(passing); i++) {
 		int fd = begin_carrying(3);
@@ -108,6 +108,28 @@ START_TEST(i12_what_may_pass)
 		close(fd);
 		core_free(&core);
 	}
+}
+END_TEST
+
+/* What is refused is there, and nobody's: it is not left out with what cannot be there. */
+START_TEST(i12_what_is_refused)
+{
+	int fd = begin_carrying(3);
+	unsigned rule = fails("f1", -EACCES);
+	struct stat st;
+
+	refuse(1);
+	ck_assert_int_eq(fill(fd), -EREMOTEIO);
+	skips("all", "", "names=1\n");
+	ck_assert_int_eq(core_state(fd), MIGRATE_FILLED);
+	ck_assert_uint_eq(count_names(fd), 3);
+	ck_assert_uint_eq(reported("/f1"), 0);
+	ck_assert_int_eq(fstatat(fd, "f1", &st, 0), 0);
+	ck_assert_int_eq(st.st_mode, S_IFREG);
+	ck_assert_uint_eq(errors_count(core.retriever->errors), 1);
+	backend_fault_remove(core.fault, rule);
+	close(fd);
+	core_free(&core);
 }
 END_TEST
 
@@ -446,6 +468,7 @@ int main(void)
 	tcase_add_test(tcase, in_the_kept_report);
 	tcase_add_test(tcase, all_of_a_directory);
 	tcase_add_test(tcase, i12_what_may_pass);
+	tcase_add_test(tcase, i12_what_is_refused);
 	tcase_add_test(tcase, what_is_not_found);
 	tcase_add_test(tcase, i1_what_was_copied_of_it);
 	tcase_add_test(tcase, i1_more_than_are_told_apart);

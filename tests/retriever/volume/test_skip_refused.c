@@ -85,9 +85,19 @@ START_TEST(i12_names_that_are_refused)
 {
 	int fd = begin_carrying(3);
 
-	fails("f1", -EACCES);
+	fails("f1", -ENOTSUP);
 	ck_assert_int_eq(fill(fd), -EREMOTEIO);
 	skips("all", "", "-");
+	skips_with("names", "/f1", "\nleave", "names=1\n");
+	expect_filled(fd, 2);
+	ck_assert_uint_eq(reported("/f1"), 1);
+	close(fd);
+	core_free(&core);
+	fd = begin_carrying(3);
+	fails("f1", -EACCES); /* nobody's */
+	ck_assert_int_eq(fill(fd), 0);
+	fails(NULL, -EACCES); /* also by its handle */
+	ck_assert_uint_eq(count_names(fd), 3);
 	skips_with("names", "/f1", "\nleave", "names=1\n");
 	expect_filled(fd, 2);
 	ck_assert_uint_eq(reported("/f1"), 1);

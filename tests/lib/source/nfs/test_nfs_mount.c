@@ -81,6 +81,26 @@ static enum fake_action no_access(struct fake_call *call)
 	return mounts(call) ? fake_status(call, 13) : FAKE_DEFAULT;
 }
 
+/* It has exports, and the path is in none. */
+static enum fake_action exports_others(struct fake_call *call)
+{
+	if (!mounts(call))
+		return FAKE_DEFAULT;
+	if (call->procedure != 5)
+		return fake_status(call, 13);
+	for (unsigned i = 0; i < 10; i++) {
+		g_autofree char *path = g_strdup_printf("/a/b%u", i);
+
+		xdr_put_u32(&call->out, 1);
+		xdr_put_bytes(&call->out, path, (uint32_t)strlen(path));
+		xdr_put_u32(&call->out, 1);
+		xdr_put_bytes(&call->out, "*", 1);
+		xdr_put_u32(&call->out, 0);
+	}
+	xdr_put_u32(&call->out, 0);
+	return FAKE_REPLY;
+}
+
 static enum fake_action no_directory(struct fake_call *call)
 {
 	return mounts(call) ? fake_status(call, 20) : FAKE_DEFAULT;
@@ -145,6 +165,8 @@ START_TEST(refusals_are_explained)
 {
 	check_refused(no_entry, "no export or directory /a/b");
 	check_refused(no_access, "export /a/b to it");
+	check_refused(exports_others, "does not export /a/b; it exports /a/b0, /a/b1");
+	check_refused(exports_others, "/a/b7 and 2 more");
 	check_refused(no_directory, "not a directory");
 	check_refused(kerberos_only, "sec=sys");
 	check_refused(flavors_without_end, "sec=sys");

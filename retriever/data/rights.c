@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "retriever/data/rights.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "lib/source/gate.h"
+#include "retriever/making/attributes.h"
+#include "retriever/objects/errors.h"
+#include "retriever/objects/jobs.h"
+#include "retriever/objects/turns.h"
+
+#define REFUSED                                                                                    \
+	"the old server does not let this machine see who may use it, so that nobody may here: "   \
+	"let this machine's account read it and its permissions there, then retry"
+
+#define CHANGED_HERE                                                                               \
+	"its permissions: the old server told them after a client had changed it here; it keeps "  \
+	"what it has"
+
+struct rights {
+	struct object *object; /* referenced */
+	bool demand;
+	struct source_entry entry;
+	struct source_xattrs *xattrs;
+	void (*told)(void *arg, int status, const char *reason);
+	void *arg;
+};
+
+bool rights_are_refused(const struct retriever *retriever, mode_t mode, int status)
+{
+	return (status == -EACCES || status == -EPERM) && (S_ISREG(mode) || S_ISDIR(mode)) &&
+	       !retriever->copying;
+}
+
+void rights_note_refused(struct retriever *retriever, int dir_fd, const char *name, int status)
+{
+	int fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct migrate_record rec;
+
+	if (fd >= 0 && migrate_record_load(fd, &rec) > 0) {
+		if (migrate_record_closed(&rec))
+			errors_add_fd(retriever->errors, fd, status, REFUSED);
+		migrate_record_clear(&rec);
+	}
+	if (fd >= 0)
+		close(fd);
+}
+
+static void end_rights(struct rights *r, int status, const char *reason)
+{
+	r->told(r->arg, status, reason);
+	source_xattrs_free(r->xattrs);
+	object_unref(r->object);
+	g_slice_free(struct rights, r);
+}
+
+/* Lock held: whether a client has. */
+static bool is_changed_here(const struct object *object)
+{
+	return object->record.flags &
+	       (MIGRATE_REC_CLIENT | MIGRATE_REC_SHOWN_MTIME | MIGRATE_REC_SHOWN_CTIME);
+}
+
+/* If it was killed while it did this, there is an ACL: without it its mask would be the group's. */
+static int set_rights(struct rights *r)
+{
+	struct retriever *retriever = r->object->retriever;
+	struct attributes_result carried = {0};
+	int ret = fchmod(r->object->fd, 0) < 0 ? -errno : attributes_strip(r->object->fd);
+
+	if (!ret)
+		ret = attributes_set(retriever, r->object->fd, &r->entry.attr, r->xattrs, false,
+				     &carried);
+	if (!ret)
+		ret = attributes_report(retriever, &carried, r->object->fd, NULL);
+	if (!ret && carried.acl)
+		COUNT_ADD(retriever, acls_carried, 1);
+	if (!ret && carried.xattrs)
+		COUNT_ADD(retriever, xattrs_carried, 1);
+	attributes_clear(&carried);
+	return ret;
+}
+
+static int keep_rights(struct object *object)
+{
+	g_autofree char *path = retriever_fd_path(object->fd);
+
+	return losses_add(object->retriever->losses, LOSS_ACL, path, CHANGED_HERE);
+}
+
+/* Having entered: no client changes it now. */
+static void take_rights(struct object *object, void *arg)
+{
+	struct rights *r = arg;
+	bool closed, changed;
+	uint16_t flag;
+	int ret = 0;
+
+	g_mutex_lock(&object->lock);
+	closed = object_is_closed(object);
+	changed = is_changed_here(object);
+	g_mutex_unlock(&object->lock);
+	if (closed)
+		ret = changed ? keep_rights(object) : set_rights(r);
+	g_mutex_lock(&object->lock);
+	if (!ret && object_is_closed(object)) {
+		flag = migrate_record_closed(&object->record);
+		object->record.flags &= ~flag;
+		ret = object_store(object);
+		if (ret)
+			object->record.flags |= flag;
+	}
+	turns_leave(object);
+	g_mutex_unlock(&object->lock);
+	end_rights(r, ret, ret ? "its permissions could not be set on the new server" : NULL);
+}
+
+static const char *reason_rights(const struct backend_request *req, int status)
+{
+	if (status == -EACCES || status == -EPERM)
+		return REFUSED;
+	return status == -EHOSTDOWN ? SOURCE_NO_OWNER
+	       : req->why	    ? req->why
+				    : "the old server could not tell who may use it";
+}
+
+static int ask_attributes(struct rights *r, struct source_object *source, const char **reason)
+{
+	struct gate *gate = r->object->retriever->gate;
+	struct backend_request req = {.op = BACKEND_GETATTR, .object = *source};
+	const bool directory = is_directory(r->object);
+	int ret;
+
+	req.priority = r->demand ? BACKEND_DEMAND : BACKEND_BACKGROUND;
+	ret = gate_call(gate, &req);
+	r->entry.attr = req.attr;
+	if (!ret && S_ISDIR(req.attr.mode) != directory)
+		ret = -ESTALE;
+	if (!ret && !source->handle_len && req.attr.fileid != r->object->record.fileid)
+		ret = -ESTALE;
+	if (!ret && backend_may_have(r->object->retriever->carries, req.attr.mode)) {
+		struct backend_request more = {.op = BACKEND_XATTRS, .object = *source};
+
+		more.priority = req.priority;
+		more.listed = &req.attr;
+		ret = gate_call(gate, &more);
+		req.why = more.why;
+		if (!ret && !attributes_take_answer(&more, &r->entry, &r->xattrs))
+			ret = -ESTALE;
+	}
+	*reason = reason_rights(&req, ret);
+	/* a path that leads nowhere any more, or to something else */
+	return ret == -ENOENT || ret == -ENOTDIR || ret == -ENOTUNIQ ? -ESTALE : ret;
+}
+
+static void run_rights(void *arg)
+{
+	struct rights *r = arg;
+	struct source_object source = {0};
+	const char *reason = NULL;
+	int ret;
+
+	g_mutex_lock(&r->object->lock);
+	ret = object_source(r->object, &source);
+	g_mutex_unlock(&r->object->lock);
+	if (!ret)
+		ret = ask_attributes(r, &source, &reason);
+	source_object_clear(&source);
+	if (ret)
+		end_rights(r, ret, reason);
+	else if (fill_enter(r->object, take_rights, r))
+		take_rights(r->object, r);
+}
+
+void rights_ask(struct object *object, bool demand,
+		void (*told)(void *arg, int status, const char *reason), void *arg)
+{
+	struct rights *r = g_slice_new0(struct rights);
+
+	r->object = object_ref(object);
+	r->demand = demand;
+	r->told = told;
+	r->arg = arg;
+	jobs_run(object->retriever->jobs, demand ? JOB_FIND_DEMAND : JOB_FIND, run_rights, r);
+}
