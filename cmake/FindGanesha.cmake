@@ -69,6 +69,14 @@ if(NOT _line MATCHES "([0-9]+)$")
 endif()
 set(GANESHA_FSAL_MAJOR "${CMAKE_MATCH_1}")
 
+# It has another name in later releases.
+file(STRINGS "${_include}/fsal_api.h" _lock REGEX "pthread_rwlock_t fsm_lock;")
+if(_lock)
+  set(_lock fsm_lock)
+else()
+  set(_lock lock)
+endif()
+
 # The few settings that shape the declarations a module uses.
 set(_config "${CMAKE_BINARY_DIR}/ganesha-config")
 set(_endian "")
@@ -88,7 +96,7 @@ set_target_properties(Ganesha::nfsd PROPERTIES
   IMPORTED_LOCATION "${_library}"
   INTERFACE_INCLUDE_DIRECTORIES
     "${_config};${_include};${_include}/os/linux;${NTIRPC_INCLUDE_DIR}"
-  INTERFACE_COMPILE_DEFINITIONS "_LARGEFILE64_SOURCE"
+  INTERFACE_COMPILE_DEFINITIONS "_LARGEFILE64_SOURCE;GANESHA_MODULE_LOCK=${_lock}"
   INTERFACE_COMPILE_OPTIONS "-fno-strict-aliasing"
   INTERFACE_LINK_LIBRARIES "${NTIRPC_LIBRARY}")
 message(STATUS "Ganesha ${GANESHA_VERSION}, FSAL interface ${GANESHA_FSAL_MAJOR}: ${_library}")

@@ -66,7 +66,7 @@ bool mg_bypass_exists(struct fsal_module *module, struct fsal_module *below)
 	struct glist_head *link;
 	bool exists = false;
 
-	PTHREAD_RWLOCK_rdlock(&below->lock);
+	PTHREAD_RWLOCK_rdlock(&below->GANESHA_MODULE_LOCK);
 	glist_for_each(link, &below->exports)
 	{
 		struct fsal_export *export = glist_entry(link, struct fsal_export, exports);
@@ -76,6 +76,6 @@ bool mg_bypass_exists(struct fsal_module *module, struct fsal_module *below)
 		    above->fsal != module && shows_holes(export->owning_export->cfg_fullpath))
 			exists = true;
 	}
-	PTHREAD_RWLOCK_unlock(&below->lock);
+	PTHREAD_RWLOCK_unlock(&below->GANESHA_MODULE_LOCK);
 	return exists;
 }
