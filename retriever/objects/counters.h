@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How much there is, and how much of it is here. */
+/* The volume's counters: how many objects and bytes were found on the old server, and how many of
+ * them are here. */
 #ifndef RETRIEVER_OBJECTS_COUNTERS_H
 #define RETRIEVER_OBJECTS_COUNTERS_H
 
@@ -26,7 +27,8 @@ struct counters {
 
 #define COUNT_ADD(r, field, n) __atomic_add_fetch(&(r)->counters.field, (n), __ATOMIC_RELAXED)
 #define COUNT_GET(r, field)    __atomic_load_n(&(r)->counters.field, __ATOMIC_RELAXED)
-/* Bytes that are here: of whole files, and within the others as far as they are known. */
+/* Bytes that are here: those of whole files, and those of unfinished files as far as they are
+ * known. */
 #define COUNT_BYTES_HERE(r)    (COUNT_GET(r, bytes_whole) + COUNT_GET(r, bytes_partial))
 #define COUNT_SET(r, field, n) __atomic_store_n(&(r)->counters.field, (n), __ATOMIC_RELAXED)
 

@@ -4,11 +4,11 @@
  * fields separated by tabs and escaped as in the report:
  *
  *   + OBJECT NAME ERRNO REASON PATH SINCE
- *                                     the entry is there from here on, in place of one of the same
- *                                     object and name; earlier releases wrote no SINCE
- *   - OBJECT NAME                     it is there no more
- *   / OBJECT                          no name of that directory is
- *   *                                 nothing is
+ *                                     the entry is added, in place of an entry of the same object
+ *                                     and name; earlier releases wrote no SINCE
+ *   - OBJECT NAME                     the entry is removed
+ *   / OBJECT                          all names of that directory are removed
+ *   *                                 all entries are removed
  *
  * OBJECT is the type and the bytes of the kernel handle in hexadecimal; no NAME: the object itself.
  */
@@ -35,8 +35,8 @@ enum error_change { ERROR_ADD = '+', ERROR_FORGET = '-', ERROR_NAMES = '/', ERRO
 
 /* The line, with its end.  g_free. */
 char *error_entry_line(enum error_change change, const struct error_entry *entry);
-/* What the line says, with or without its end, and of what; clear the entry after.  0: it makes no
- * sense, and *entry is empty. */
+/* Parses a line, with or without its end: returns the change and sets *entry, which the caller
+ * clears.  0: the line makes no sense, and *entry is empty. */
 int error_entry_parse(const char *line, struct error_entry *entry);
 
 struct errors_filter {

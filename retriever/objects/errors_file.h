@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * .migrate/errors: lines that are appended, and read again by their offset.  A line is there from
- * its end on: what a crash cut is cut off.  Where there is no .migrate/ it is a file without a
- * name.  Not locked; blocks for the disk.
+ * The file .migrate/errors: lines are appended, and read again by their offset.  A line counts when
+ * its end is in the file: an incomplete line that a crash left is cut off.  Where there is no
+ * .migrate/ a file without a name is used.  Not locked; blocks for the disk.
  */
 #ifndef RETRIEVER_OBJECTS_ERRORS_FILE_H
 #define RETRIEVER_OBJECTS_ERRORS_FILE_H
@@ -25,7 +25,7 @@ struct errors_file {
 void errors_file_init(struct errors_file *file, int dir_fd);
 void errors_file_clear(struct errors_file *file);
 
-/* Whether there is one, with lines; calls line() with each. */
+/* Calls line() with each line.  Whether there is a file that has lines. */
 typedef void (*errors_file_fn)(void *arg, const char *line, size_t len, uint64_t offset);
 bool errors_file_load(struct errors_file *file, errors_file_fn line, void *arg);
 /* Whole lines: all of them, or -errno and nothing. */
@@ -33,8 +33,8 @@ int errors_file_append(struct errors_file *file, const char *lines, size_t len);
 /* The line at that offset, with its end, or NULL.  g_free. */
 char *errors_file_line(struct errors_file *file, uint64_t offset);
 
-/* An empty file beside the present one, that replaces it as a whole, when it is durable.  0 or
- * -errno. */
+/* errors_file_begin() makes an empty file beside the present one; errors_file_replace() makes the
+ * new file durable and puts it in the place of the present one.  0 or -errno. */
 int errors_file_begin(const struct errors_file *file, struct errors_file *new);
 int errors_file_replace(struct errors_file *file, struct errors_file *new);
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The list of errors as it is held in memory: of each entry hashes, where its line is in the file,
- * and a number for its reason; 40 bytes, and 8 to 16 for the tables.  An entry keeps its place as
- * long as it is there, so that a listing by page neither misses nor repeats one.  Not locked.
+ * The index of the list of errors, in memory: each entry has its hashes, the offset of its line in
+ * the file, and the number of its reason.  An entry takes 40 bytes, and 8 to 16 bytes in the
+ * tables.  An entry keeps its place as long as it is in the list, so that a listing by page neither
+ * misses nor repeats an entry.  Not locked.
  *
- * Hashes have 64 bits and begin with a secret: of a million entries two are taken for one once in
- * thirty million lists, and then the list lacks one; the records do not.
+ * Hashes have 64 bits and begin with a secret.  In a list of a million entries two of them have the
+ * same hash with a probability of one in thirty million; then the list lacks one entry, but the
+ * object's record still says that it failed.
  */
 #ifndef RETRIEVER_OBJECTS_ERRORS_INDEX_H
 #define RETRIEVER_OBJECTS_ERRORS_INDEX_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The list of errors in memory: its index, its reasons, and the lines that are still to be written.
- * Whoever has it locks it. */
+ * The caller locks it. */
 #ifndef RETRIEVER_OBJECTS_ERRORS_LIST_H
 #define RETRIEVER_OBJECTS_ERRORS_LIST_H
 
@@ -43,8 +43,8 @@ void errors_list_append(struct errors_list *list, const char *line, size_t len);
 void errors_list_change(struct errors_list *list, enum error_change change,
 			const struct error_entry *e);
 
-/* The first slot from *place on that may match, as far as that is known without its line: the
- * offset of that. */
+/* Finds the first slot from *place on that may match, as far as its hashes tell, and the offset of
+ * its line.  The line itself decides whether the entry matches. */
 bool errors_list_next(struct errors_list *list, guint *place, const struct errors_filter *filter,
 		      uint64_t *offset);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Objects that something is being done to: at most one struct object per inode, found by its kernel
- * handle.  What an object says in memory is its record on disk plus what is not durable yet:
+ * Objects in memory: those with requests or work under way.  There is at most one struct object per
+ * inode, found by its kernel handle.  Its state is the record on disk, and what is not durable yet:
  *
  *   record.missing            not durable here, as the xattr says
  *   record.dirty              part of it: a client wrote it, also in the xattr
  *   filled                    part of it: fetched and in the page cache, in memory only
- *   zeros                     what of filled needs no blocks (sparse.h), likewise
+ *   zeros                     part of filled: needs no blocks (sparse.h), in memory only
  *   missing - dirty - filled  what must still be fetched: object_lacks()
  *
  * A kill forgets `filled`, and the range is fetched again: the same bytes over the same bytes,
@@ -26,7 +26,7 @@ typedef void (*object_done_fn)(void *arg, int status);
 
 enum object_kind { OBJECT_OTHER, OBJECT_FILE, OBJECT_DIRECTORY }; /* OTHER: always normal */
 
-/* Its handle went stale on the old server, and it is looked for there (refind.h). */
+/* The search for an object whose handle the old server no longer knows (refind.h). */
 struct search {
 	bool under_way[2]; /* in the background; for clients */
 	unsigned found;	   /* times */
@@ -61,7 +61,8 @@ struct object {
 	struct turns turns;
 	GQueue waiters; /* of struct waiter (waiters.h): for ranges of a file, for all names of a
 			 * directory */
-	/* Lock held: nobody writes and no bracket is open.  NULL: nobody wants to know. */
+	/* Called with the lock held, when no fill writes and no bracket is open.  NULL: not needed.
+	 */
 	void (*when_idle)(struct object *object);
 };
 
@@ -130,10 +131,10 @@ gboolean object_key_equal(gconstpointer a, gconstpointer b);
 struct object_table;
 struct object_table *object_table_new(struct retriever *retriever);
 void object_table_free(struct object_table *table);
-/* Objects that something is being done to now.  Any thread. */
+/* The number of objects in memory.  Any thread. */
 guint object_table_size(struct object_table *table);
-/* Whether these are so many, each with a descriptor, that clients should not ask for more: three
- * quarters of the descriptors that the process may have. */
+/* Whether so many objects are in memory, each with a descriptor, that clients should not ask for
+ * more: three quarters of the descriptors that the process may have. */
 bool object_table_is_full(struct object_table *table);
 
 /*
@@ -146,24 +147,26 @@ int object_get(struct retriever *retriever, int fd, struct object **object);
 /* The same, but takes fd (O_RDWR for a file) and uses it instead of opening the object again. */
 int object_get_taking(struct retriever *retriever, int fd, struct object **object);
 /*
- * The same of a file that was made just now, and of which nobody knows but the caller: takes *rec,
- * the record that was stored in it, and leaves an empty one.
+ * The same for a file that was made just now and that only the caller knows: takes *rec, the record
+ * that was stored in the file, and leaves an empty record in its place.
  */
 int object_get_made(struct retriever *retriever, int fd, struct migrate_record *rec,
 		    struct object **object);
 struct object *object_ref(struct object *object);
 void object_unref(struct object *object);
 
-/* With the lock held: nothing of it is asked for before its rights are (rights.h). */
+/* With the lock held: whether the object's rights have to be asked for before anything else of it
+ * (rights.h). */
 bool object_is_closed(const struct object *object);
 /* With the lock held: out, an initialised set, = what must be fetched of the bytes [start, end) of
  * a file.  0 or -ENOMEM. */
 int object_lacks(struct object *object, uint64_t start, uint64_t end, struct migrate_extents *out);
-/* With the lock held: whether nothing must be; where that cannot be told it is not. */
+/* With the lock held: whether nothing of these bytes must be fetched; false where that cannot be
+ * told. */
 bool object_has(struct object *object, uint64_t start, uint64_t end);
 
-/* What of a file is durable here is counted, as its record in memory says; lock held.  Storing the
- * record does it too. */
+/* Counts the bytes of a file that are durable here, as its record in memory says; lock held.
+ * object_store() does this too. */
 void object_count_bytes(struct object *object);
 /* Writes the record; lock held.  0, -ENOSPC when it doesn't fit (see object_crowded), -errno. */
 int object_store(struct object *object);
@@ -177,7 +180,8 @@ bool object_crowded(const struct object *object);
  */
 int object_keep_fd(struct object *object, int fd);
 
-/* What finds the object on the old server; lock held.  Clear *source after. 0, -ESTALE. */
+/* The handle and path by which the old server finds the object; lock held.  Clear *source after.
+ * 0, -ESTALE. */
 int object_source(struct object *object, struct source_object *source);
 /* Its path below the source's root, NULL where the record has none.  Takes the lock.  g_free. */
 char *object_source_path(struct object *object);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * .migrate/, the private directory in the volume's root, and the root itself: one retriever per
- * volume has them locked.
+ * The volume's root, and .migrate/, the retriever's private directory in it.  One retriever per
+ * volume holds the lock on them.
  */
 #ifndef RETRIEVER_OBJECTS_PRIVATE_H
 #define RETRIEVER_OBJECTS_PRIVATE_H
@@ -18,8 +18,8 @@ bool private_open_root(struct retriever *retriever, GError **error);
  * -ENOENT: there is none; -EBUSY: another retriever has it; else -errno. */
 int private_open(struct retriever *retriever, bool create);
 /*
- * The mode with which .migrate/ is made.  The sticky bit stands there until the root has its
- * record, so that an attach that was cut short is told from an empty volume that is whole.
+ * The mode with which .migrate/ is made.  The sticky bit stays set until the root has its record,
+ * so that an attach that was cut short can be told from an empty volume that is whole.
  */
 #define PRIVATE_ATTACHING 01700
 /* An attach has come to its end (private_is_attached()).  0 or -errno.  The root does not lose its
@@ -27,11 +27,11 @@ int private_open(struct retriever *retriever, bool create);
 int private_set_attached(struct retriever *retriever);
 /* Whether .migrate/ is there, and an attach came to its end. */
 bool private_is_attached(const struct retriever *retriever);
-/* Whether another directory than root_fd stands at the root's path now: it was opened before its
- * file system was mounted there. */
+/* Whether the root's path leads to another directory than root_fd now: root_fd was opened before
+ * the file system was mounted there. */
 bool private_root_is_replaced(const struct retriever *retriever);
-/* The volume is finished, and nobody writes there any more: who still looks at the descriptors
- * finds removed directories. */
+/* Called when the volume is finished and nothing writes to .migrate/ any more: code that still uses
+ * the descriptors finds removed directories. */
 void private_leave(struct retriever *retriever);
 /* .migrate/copy/: a copy that is made before the volume is attached, with a private directory of
  * its own.  Where there is one private_open_root() opens it in the root's place, and the retriever

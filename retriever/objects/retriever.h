@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * One volume's retriever: what its parts share.
+ * The state that all parts of one volume's retriever share.
  *
  * Threads: the main thread runs the GMainLoop and handles frames; backend threads complete reads
  * and listings; jobs (jobs.h) make stubs and do other work on the local tree; one sync thread makes
@@ -29,7 +29,7 @@
 #include "retriever/objects/counters.h"
 #include "retriever/objects/spelling.h"
 
-/* What commands have set, where it is not the configuration's (limits_set.h). */
+/* Limits that commands have set in place of the configured ones (limits_set.h). */
 struct limits_set {
 	bool throttled, paused;
 	uint64_t bandwidth; /* bytes a second, 0: no limit; if throttled */
@@ -52,9 +52,9 @@ struct retriever {
 
 	const struct backend_ops *scheme; /* of the source's URL */
 	struct backend *backend; /* retry over the scheme's; NULL until it could be opened */
-	uint32_t max_read;	 /* its; it may be gone when replies are still worked on */
-	unsigned carries;	 /* likewise */
-	uint64_t source_fs;	 /* likewise: which file system its root is on, or 0 */
+	uint32_t max_read;	 /* its; kept, as replies may outlive the backend */
+	unsigned carries;	 /* the same; what it carries over */
+	uint64_t source_fs;	 /* the same: the file system of the source's root, or 0 */
 	GMutex source_lock;	 /* a leaf: the two that follow, once it runs (source_root.h) */
 	struct source_object source_root;
 	struct source_attr source_root_attr;
@@ -79,10 +79,10 @@ struct retriever {
 	struct history *history;
 	struct counters counters;
 	struct recounts *recounts;
-	GMutex save_lock;     /* writing .migrate/state; a leaf but for the file system */
+	GMutex save_lock;     /* writing .migrate/state; a leaf, held over disk access */
 	char *saved_counters; /* what it holds; save_lock */
-	char *saved_orders;   /* likewise of .migrate/orders; NULL: there is none */
-	GMutex orders_lock;   /* a leaf but for the gate's, below save_lock */
+	char *saved_orders;   /* what .migrate/orders holds; NULL: there is no such file */
+	GMutex orders_lock;   /* only the gate's lock is taken under it; below save_lock */
 	struct limits_set orders;
 	const struct calendar_rule *rule, *server_rule; /* in force; main thread */
 	time_t rule_until, rule_looked; /* when rule ends, or 0; when that was looked up */
@@ -95,7 +95,7 @@ struct retriever {
 	struct data_hints *data_hints;
 	gint staging_serial; /* atomic: the last name in .migrate/staging/ */
 	gint sorter_entries; /* atomic: entries that wait (sorter.h) */
-	GMutex dummy_lock;   /* replacing dummies (dummy.h); a leaf but for the file system */
+	GMutex dummy_lock;   /* replacing dummies (dummy.h); a leaf, held over disk access */
 	GHashTable *asked;   /* leftover.h; dummy_lock */
 	struct migrate_old_index *old_index; /* old_handles.h; NULL: not kept */
 	gint old_handle_lost;		     /* atomic: the log says so */
@@ -105,11 +105,11 @@ struct retriever {
 	struct proof *proof;
 };
 
-/* Whether clients wait for what the background may be in the way of: for more than what the old
- * server puts off. */
+/* Whether clients wait for requests that background work may delay; requests that the old server
+ * puts off do not count. */
 bool retriever_clients_wait(struct retriever *retriever);
 
-/* The present path of an open descriptor, for messages only.  g_free. */
+/* The current path of an open descriptor, for messages only.  g_free. */
 char *retriever_fd_path(int fd);
 
 /* Opens an object of the volume's file system by its kernel handle, O_CLOEXEC | O_NOATIME added.

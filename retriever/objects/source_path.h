@@ -8,8 +8,8 @@
 /* The path of an open file or directory below the source's root, NULL if it cannot be told.
  * g_free.  Blocks for the disk. */
 char *source_path_of(struct object *object);
-/* Likewise of the directory that holds an open file, and the file's name in it; *name is g_free,
- * too, also where NULL is returned. */
+/* The same for the directory that holds an open file; *name is the file's name in that directory.
+ * The caller frees *name with g_free(), also where NULL is returned. */
 char *source_path_of_parent(struct object *object, char **name);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Writing what was fetched, leaving its all-zero blocks as holes.
+ * Writes fetched bytes to a file and leaves blocks that are all zeros as holes.
  *
- * A file system can drop what it accepted, and sync() then says nothing: ext4 allocates blocks
- * late, and where it cannot it gives the pages up.  What is left is a hole that nobody made.
+ * A file system can drop bytes that it accepted, and sync() reports no error then: ext4 allocates
+ * blocks late, and where that fails it drops the pages.  A hole is left that no client made.
  */
 #ifndef RETRIEVER_OBJECTS_SPARSE_H
 #define RETRIEVER_OBJECTS_SPARSE_H
@@ -22,7 +22,8 @@
  */
 int sparse_pwrite(int fd, const uint8_t *data, size_t len, uint64_t offset,
 		  struct migrate_extents *zeros);
-/* The same where these bytes may be there already, and are not written again.  1: they were not. */
+/* The same where these bytes may be in the file already: then they are not written again.  1: the
+ * file had other bytes. */
 int sparse_correct(int fd, const uint8_t *data, size_t len, uint64_t offset,
 		   struct migrate_extents *zeros);
 

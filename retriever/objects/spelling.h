@@ -2,7 +2,8 @@
 /*
  * Old servers that answer to a name in another spelling than the listed one: in upper or lower case
  * (casefold, ZFS, APFS, FAT, NTFS), or composed or decomposed (Unicode normalization forms C and D,
- * UAX #15).  Whether one does so is a property of the directory, and is tried there.
+ * UAX #15).  Whether an old server does so may differ from directory to directory, so each
+ * directory is tried.
  */
 #ifndef RETRIEVER_OBJECTS_SPELLING_H
 #define RETRIEVER_OBJECTS_SPELLING_H
@@ -25,8 +26,9 @@ enum {
 char *spelling_other(const char *name, unsigned kind);
 
 /*
- * What is known of directories: SPELLING_CASE, SPELLING_FORM: that was tried; SPELLING_ANY.  One
- * that comes may make another forgotten.  Zeroed at first.  Any thread; never blocks.
+ * What is known of directories.  SPELLING_CASE, SPELLING_FORM: that kind was tried; SPELLING_ANY:
+ * the directory answers to other spellings.  A new entry may overwrite that of another directory.
+ * Zeroed at first.  Any thread; never blocks.
  */
 struct spellings {
 	_Atomic uint64_t known[4096];

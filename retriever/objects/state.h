@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How far the migration of the volume is, as the file system says it: no counter is believed. */
+/* The state of the volume's migration, read from the file system: counters are not used. */
 #ifndef RETRIEVER_OBJECTS_STATE_H
 #define RETRIEVER_OBJECTS_STATE_H
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Templates of the old server's file handles, in .migrate/handles: handles of one export differ in
- * few bytes, so records keep the difference only.  At most 16; appended to and
- * never changed, durable before the first record that needs it is written.
+ * few bytes, so a record keeps only the difference from a template.  There are at most 16
+ * templates.  A template is appended to the file and never changed, and it is durable before the
+ * first record that needs it is written.
  */
 #ifndef RETRIEVER_OBJECTS_TEMPLATES_H
 #define RETRIEVER_OBJECTS_TEMPLATES_H
@@ -17,8 +18,8 @@ struct templates;
  * not there though the volume is attached. */
 struct templates *templates_new(int private_fd, bool attached, GError **error);
 void templates_free(struct templates *templates);
-/* The private directory was made (attach), or is gone (-1).  One that a copy has brought has some
- * already.  0 or -errno. */
+/* The private directory was made (attach), or is gone (-1).  A private directory that comes from a
+ * copy has templates already.  0 or -errno. */
 int templates_set_directory(struct templates *templates, int private_fd);
 
 /* Puts the handle into *rec, as a difference where that is shorter.  Any thread; may write a new

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Fills that write to an object and brackets, which are changes of clients, exclude each other.
+ * Takes turns between fills, which write to an object, and brackets, which are changes by clients:
+ * a fill that writes and a bracket exclude each other.
  *
- * Brackets are shared among themselves, unless one has to be alone.  Fairness: they take turns.  A
- * fill that finds brackets open or waiting is put off; a bracket that finds fills writing or put
- * off waits.  When the last bracket is closed the fills go on; when the last fill has written the
+ * Several brackets may be open at once, unless one of them has to be alone.  For fairness a fill
+ * that finds brackets open or waiting is put off, and a bracket waits that finds fills writing or
+ * put off.  When the last bracket is closed the fills go on; when the last fill has written the
  * waiting brackets are let in.
  */
 #ifndef RETRIEVER_OBJECTS_TURNS_H
@@ -27,20 +28,22 @@ struct turn {
 
 /* All of these with the lock held. */
 
-/* A fill has written.  fill_leave() is this for who does not hold the lock. */
+/* A fill has written.  fill_leave() is the same for callers that do not hold the lock. */
 void turns_leave(struct object *object);
 
-/* 0 or -errno: it is open, or refused, and nobody is told.  1: it waits. */
+/* 0: the bracket is open; -errno: it is refused; done is not called in either case.  1: it waits.
+ */
 int turns_begin(struct object *object, struct turn *turn);
 /* The open bracket is closed. */
 void turns_end(struct object *object, struct turn *turn);
-/* One that waits does not want to any more; done is not called. */
+/* Takes back a bracket that waits; done is not called. */
 void turns_withdraw(struct object *object, struct turn *turn);
 
 /*
- * Fills ask before they write; these take the lock.  True: go on, and call fill_leave() after.
- * False: brackets are open or wait.  fill_enter(): then fn(object, arg) is called on a worker when
- * they are closed, having entered already; the caller's reference must last until then.
+ * Fills ask before they write; these functions take the lock.  True: the fill may write, and calls
+ * fill_leave() after.  False: brackets are open or wait.  Then fill_enter() calls fn(object, arg)
+ * on a worker when they are closed, and the fill has entered already; the caller's reference must
+ * last until then.
  */
 bool fill_try_enter(struct object *object);
 bool fill_enter(struct object *object, void (*fn)(struct object *object, void *arg), void *arg);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * How long the rest of a migration takes, and how sure that is.  No locks: one thread.
+ * Estimates how long the rest of a migration takes, and how certain that is.  No locks: one thread.
  *
- * What the background brings is counted in windows of ESTIMATE_WINDOW seconds of work: time in
- * which it pauses, or the old server is away, is none.  Files and bytes are limits of their own, as
- * small files cost their names and large ones their bytes: of the rest each takes as long as it
- * took, and the longer of both counts; files do not where none came, as within a large one.  The
- * last windows, in groups, say how much that changes: the range is what all but the best and the
- * worst fifth of the groups would have needed.
+ * The files and bytes that background work brings are counted in windows of ESTIMATE_WINDOW seconds
+ * of work; time in which it pauses, or in which the old server is away, is not work.  Small files
+ * cost time by their number and large files by their bytes, so two times are worked out, one from
+ * the rate of files and one from the rate of bytes, and the longer one counts.  The rate of files
+ * does not count where no file came, as within a large file.  The last windows, in groups, say how
+ * much the rates change: the range is the time that the groups would have needed, without the best
+ * and the worst fifth of them.
  */
 #ifndef RETRIEVER_PROGRESS_ESTIMATE_H
 #define RETRIEVER_PROGRESS_ESTIMATE_H
@@ -22,8 +23,8 @@ struct estimate;
 struct estimate *estimate_new(void);
 void estimate_free(struct estimate *estimate);
 
-/* So much came in so many seconds of work, since the last call.  Negative numbers, of a counter
- * that was set back, are 0. */
+/* Adds what came since the last call, in that many seconds of work.  Negative numbers, from a
+ * counter that was set back, count as 0. */
 void estimate_add(struct estimate *estimate, double seconds, int64_t files, int64_t bytes,
 		  int64_t requests);
 /* Bytes and requests a second, while it worked; 0: not known. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * How the migration went: what was found and what was whole, minute by minute, for the final
- * report. At most HISTORY_MAX points: when they are as many every other one goes, and the next are
- * taken half as often.  Kept in .migrate/history, a line of numbers for each point (a cache: what
- * makes no sense in it is left out), and beside the report after the volume's end.  Any thread.
+ * The history of the migration: how much was found and how much was whole, minute by minute, for
+ * the final report.  There are at most HISTORY_MAX points: when that number is reached every other
+ * point is removed, and from then on points are taken half as often.  .migrate/history keeps the
+ * points, a line of numbers for each (lines that make no sense are left out); after the volume's
+ * end they are kept beside the report.  Any thread.
  */
 #ifndef RETRIEVER_PROGRESS_HISTORY_H
 #define RETRIEVER_PROGRESS_HISTORY_H
@@ -31,8 +32,8 @@ struct history {
 struct history *history_new(void);
 void history_free(struct history *history);
 
-/* The point counts if the interval is over; else nothing is done.  A clock that was set back stops
- * them until it is where it was. */
+/* Adds the point if the interval is over, else does nothing.  If the clock was set back, no points
+ * are added until it is where it was. */
 void history_add(struct history *history, const struct history_point *point);
 /* As in the file.  g_free. */
 char *history_text(struct history *history, size_t *len);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A walk counts anew what is found and whole, while requests go on and count, too.  What they add
- * to the counters meanwhile is gone when the walk sets them, and is in the walk's sums only where
- * the walk came later.  So each change is noted by its inode, before anybody can see it, with all
- * walks that are under way.  A walk takes from its notes what it has seen itself; what is left in
- * the end it had passed before, and is added.
+ * Makes the counters exact: a walk of the tree counts anew how much is found and whole, while
+ * requests go on and change the counters.  When the walk ends it sets the counters, so changes
+ * during the walk would be lost unless the walk came to the object after the change.  So each
+ * change is noted by its inode number, before it can be seen, with all walks that are under way.  A
+ * walk removes from its notes each change that it has seen itself; the notes that are left in the
+ * end are of objects that it had passed before the change, and are added to its sums.
  *
- * Notes take memory by what changes during a walk.  After RECOUNT_NOTES of them no more are made,
- * and the counters may be too low.  What goes (names that are removed, directories that become
- * unfinished again) is not noted.
+ * Notes take memory for each change during a walk.  After RECOUNT_NOTES of them no more are made,
+ * and the counters may be too low.  Removed names, and directories that become unfinished again,
+ * are not noted.
  */
 #ifndef RETRIEVER_PROGRESS_RECOUNT_H
 #define RETRIEVER_PROGRESS_RECOUNT_H
@@ -34,18 +35,19 @@ struct recounts *recounts_new(void);
 void recounts_free(struct recounts *recounts);
 
 /*
- * Around a change and its COUNT_ADD().  name in fd, or "" for fd itself, is the object, before or
- * after its change.  What recount_begin() returns is given to recount_end(), with whether the
- * change was made.  In between nothing else is waited for but the file system.
+ * These two stand around a change and its COUNT_ADD().  name in fd, or "" for fd itself, is the
+ * object, before or after its change.  The caller passes the result of recount_begin() to
+ * recount_end(), and whether the change was made.  In between the caller waits for nothing else
+ * than the file system.
  */
 ino_t recount_begin(struct retriever *retriever, int fd, const char *name, unsigned changes);
 void recount_end(struct retriever *retriever, ino_t ino, unsigned changes, bool done);
 
 /* A walk begins. */
 struct recount *recount_new(struct retriever *retriever);
-/* It counts this object: found, and with what is said. */
+/* The walk counts this object as found, and with these changes. */
 void recount_saw(struct recount *recount, const struct stat *st, unsigned changes);
-/* It is over: sums is what it has to add, and no change happens until recount_free(). */
+/* The walk is over: sums is what it has to add, and no change happens until recount_free(). */
 void recount_stop(struct recount *recount, struct recount_sums *sums);
 void recount_free(struct recount *recount);
 

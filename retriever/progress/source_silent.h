@@ -4,8 +4,9 @@
 
 #include "retriever/objects/retriever.h"
 
-/* Says once that the old server has not answered for a minute while somebody waited, and once that
- * nobody waits for it any more, as it answers or as they gave up.  Every second; main thread. */
+/* Logs once that the old server has not answered for a minute while a request waited, and once that
+ * no request waits for it any more, because it answers or because the waiting requests were
+ * withdrawn.  Called every second; main thread. */
 void source_silent_tick(struct retriever *retriever);
 
 #endif
