@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A fill of a directory, as those who list the old one and those who make its entries know it. */
+/* The state of one fill of a directory, shared by fill.c, which lists the directory on the old
+ * server, and fill_page.c, which makes its entries. */
 #ifndef RETRIEVER_NAMES_FILL_STAGE_H
 #define RETRIEVER_NAMES_FILL_STAGE_H
 
@@ -12,8 +13,9 @@
 #include "retriever/objects/object.h"
 
 /*
- * Where a fill is.  One thread at a time drives it and may look at the stage: it hands the fill on
- * with the request for a page, with a job, or, where `paused` is set, to whoever makes a page.
+ * Where a fill is.  One thread at a time drives the fill and may look at its stage.  That thread
+ * hands the fill on with the request for a page, with a job, or, where `paused` is set, to the
+ * thread that makes a page.
  *
  *   stage         runs                                        next
  *   FILL_LIST     list_next(), page_listed(), keep_page()     MAKE, LISTED
@@ -34,7 +36,7 @@ enum fill_stage {
 /* What came of a fill.  It can only get worse. */
 enum fill_result {
 	FILL_COMPLETE, /* every name that was listed is here, or may be left out */
-	FILL_PARTLY,   /* likewise; names that the old server did not list are skipped */
+	FILL_PARTLY,   /* complete, without skipped names that were not listed */
 	FILL_LOST,     /* the directory is not where it was on the old server */
 	FILL_FAILED
 };
@@ -105,11 +107,11 @@ struct fill {
 	unsigned restarts;
 };
 
-/* With the object's lock held: one of its fills.  *ret: 0, or why its source cannot be asked. Small
- * files' data comes in the background only. */
+/* With the object's lock held: makes a fill and adds it to the directory's fills.  *ret: 0, or why
+ * the old server cannot be asked.  Only background fills bring the data of small files. */
 struct fill *fill_new(struct object *object, enum backend_priority priority,
 		      enum fill_content content, int *ret);
-/* It is none of them any more. */
+/* Takes the fill out of the directory's fills, and frees it. */
 void fill_free(struct fill *fill);
 /* Goes on to a stage that can follow. */
 void fill_enter_stage(struct fill *fill, enum fill_stage stage);
@@ -117,16 +119,19 @@ void fill_enter_stage(struct fill *fill, enum fill_stage stage);
 const char *fill_refusal(const struct fill *fill, int status);
 
 /*
- * To read a file's bytes moves its atime on the old server, and whoever else asks about the file
- * before it is here is told that one (I8).  Its bytes are asked for, as it was listed, until they
- * were got and it is here.
+ * Reading a file's bytes changes its atime on the old server, and another request about the file,
+ * before the file is here, would get the changed atime (I8).  fill_asks_bytes() notes that the
+ * bytes of a listed file are asked for; fill_got_bytes() removes the note when they came and the
+ * file is here.
  */
 void fill_asks_bytes(struct fill *fill, const struct source_attr *listed);
 void fill_got_bytes(struct fill *fill, const struct source_attr *listed);
-/* Where that is so in a fill of the directory, attr gets the atime that was listed. */
+/* If a fill of the directory has such a note for the file, sets the atime in attr to the listed
+ * one. */
 void directory_atime_before(struct object *object, struct source_attr *attr);
 
-/* What is asked about an entry of the directory at path, and what its LOOKUP said of it. */
+/* directory_entry_object() sets *object to what a request about an entry of the directory at path
+ * names; directory_entry_found() takes the LOOKUP's answer into the entry. */
 void directory_entry_object(const struct source_entry *entry, const char *path,
 			    struct source_object *object);
 void directory_entry_found(struct source_entry *entry, const struct backend_request *req);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * From "every name is here" to a record that says FILLED: it does when nobody is writing there and
- * no bracket is open.  A crash before that leaves an unfilled directory, and the next fill finds
- * its names there.
+ * Marks a directory as filled once every name is here: its record says FILLED when no fill writes
+ * there and no bracket is open.  A crash before that leaves an unfilled directory, and the next
+ * fill finds its names there.
  */
 #ifndef RETRIEVER_NAMES_FILL_STATE_H
 #define RETRIEVER_NAMES_FILL_STATE_H
@@ -11,22 +11,23 @@
 #include "retriever/objects/object.h"
 
 /* .migrate/ordered: the volume was attached by a release that finishes directories in order
- * (finish.h).  Earlier ones left some without a record where it is told from nobody else's. */
+ * (finish.h).  Earlier releases left some directories without a record in unfilled ones, where they
+ * cannot be told from directories that another program made. */
 #define ORDERED_FILE "ordered"
 
-/* Whether names are not the retriever's to make any more (I6): one that a client removed since must
- * not come back. */
+/* Whether the retriever must not make names in the directory any more (I6): a name that a client
+ * has removed since must not come back. */
 bool directory_names_fixed(struct object *object);
-/* Whether the name in the directory, which is not filled, is of a directory that the retriever did
- * not make: a program of this machine did.  Blocks for the disk, like the next. */
+/* Whether the name, in a directory that is not filled, is a directory that a program of this
+ * machine has made, and not the retriever.  Blocks for the disk, as does the next function. */
 bool directory_is_foreign(const struct object *directory, const char *name);
-/* Why what has the entry's name in the directory, which is not filled, cannot be the entry: that is
- * foreign, or whole and of another kind.  NULL: it can.  A stub of another kind fails by itself,
- * when it is fetched (version.h). */
+/* Why the object that has the entry's name, in a directory that is not filled, cannot be the entry:
+ * the object is foreign (directory_is_foreign()), or whole and of another type.  NULL: it can be.
+ * A stub of another type fails later, when it is fetched (version.h). */
 const char *directory_why_other(const struct object *directory, const struct source_entry *entry);
-/* With the lock held, of an unfilled directory: a fill has brought every name.  It becomes filled
- * on a worker, and who waits for it is answered.  list_again: fills it anew, where a name that was
- * listed is not here; any thread, no lock. */
+/* With the lock held, for an unfilled directory of which a fill has brought every name: a worker
+ * makes it filled and answers its waiters.  list_again: called where a name that was listed is not
+ * here, to fill the directory anew; any thread, no lock. */
 void directory_set_complete(struct object *object, void (*list_again)(struct object *directory));
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What is listed because the old server put it off (ERRORS_LATER) is tried again in the background,
- * LATER_AT_A_TIME at a time and the whole list in turn: a minute after its last round, then after
- * twice as long each time, up to an hour, until something has come.  Not in a copy, whose next run
- * tries it.
+ * Tries again, in the background, the objects and names that are in the list of errors because the
+ * old server put them off (ERRORS_LATER).  A round goes through the whole list, LATER_AT_A_TIME
+ * entries at a time.  The pause between rounds is a minute, then twice as long each time, up to an
+ * hour, until something has come.  In a copy nothing is tried again here: the copy's next run does
+ * that.
  */
 #ifndef RETRIEVER_NAMES_LATER_H
 #define RETRIEVER_NAMES_LATER_H
@@ -17,12 +18,12 @@
 struct later;
 
 struct later *later_new(struct retriever *retriever);
-/* Starts no more, ever; what is under way may still end.  While the loop does not run.  NULL is
- * fine. */
+/* Starts no more attempts, ever; those under way may still end.  Called while the main loop does
+ * not run.  NULL is fine. */
 void later_stop(struct later *later);
 /* After all jobs.  NULL is fine. */
 void later_free(struct later *later);
-/* The pause is over.  Any thread. */
+/* Ends the pause: the next round begins at once.  Any thread. */
 void later_hurry(struct later *later);
 
 #endif

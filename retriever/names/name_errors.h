@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What a listing of a directory could not make, name by name, for the list of errors (I12).
+ * Collects the names of one listing of a directory that could not be made, for the list of errors
+ * (I12).
  *
- * A name that was listed and is not found by a second question may have vanished in between; or the
- * old server does not know it by what it calls it (an SMB server that tells names by other
- * characters than it takes).  So the directory is listed once more: what is listed again and not
- * found again is an error.
+ * If a name was listed and a LOOKUP of it finds nothing, the object may have been removed in
+ * between, or the old server does not accept the name that it lists (an SMB server that shows names
+ * in other characters than it accepts).  So the directory is listed once more: a name that is
+ * listed again and again not found is an error.
  *
- * Of the names that nothing can have here a directory lists NAME_ERRORS_LISTED and then says how
- * many more there are: they may be as many as an old server makes up.  What the administrator gives
- * up of what cannot be here ever (skip_names.h) is no error.  Any thread.
+ * Of the names that no object can have here, the first NAME_ERRORS_LISTED of a directory get an
+ * entry each, and one more entry says how many others there are, because an old server may make up
+ * any number of names.  A name that can never be here and that the administrator skips
+ * (skip_names.h) is no error.  Any thread.
  */
 #ifndef RETRIEVER_NAMES_NAME_ERRORS_H
 #define RETRIEVER_NAMES_NAME_ERRORS_H
@@ -20,7 +22,7 @@
 
 #define NAME_ERRORS_LISTED 100
 
-/* -ENOENT for what was listed; -ENOTUNIQ, source.h */
+/* -ENOENT for a name that was listed; -ENOTUNIQ: source.h */
 #define NAME_MISSING                                                                               \
 	"the old server lists this name and does not find it: rename it there, then retry; or "    \
 	"skip it: migratectl skip"
@@ -60,16 +62,16 @@ void name_errors_reset(struct name_errors *failed);
 
 /* Why an object could not be made here. */
 const char *name_not_made(int status);
-/* reason NULL: it is nobody's fault (-ECANCELED). */
+/* reason NULL: no entry is made in the list of errors (-ECANCELED). */
 void name_errors_add(struct name_errors *failed, const char *name, int status, const char *reason);
-/* Likewise, where it is the old server that refuses to tell of it. */
+/* The same where the old server refuses to tell about the object. */
 void name_errors_add_refusal(struct name_errors *failed, const char *name, int status,
 			     const char *reason);
-/* It was listed and need not be here. */
+/* The name was listed and need not be here. */
 void name_errors_leave_out(struct name_errors *failed, const char *name);
-/* Those of a page. */
+/* Adds the refused names of a page. */
 void name_errors_add_refused(struct name_errors *failed, const struct backend_batch *batch);
-/* At the end of a listing: whether there has to be a second. */
+/* At the end of a listing: whether the directory has to be listed a second time. */
 bool name_errors_listed(struct name_errors *failed);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* One name of an unfilled directory: a LOOKUP on the old server, and that one object made here. */
+/* Brings one name of an unfilled directory: a LOOKUP on the old server, and that one object made
+ * here. */
 #ifndef RETRIEVER_NAMES_ONE_NAME_H
 #define RETRIEVER_NAMES_ONE_NAME_H
 
@@ -8,8 +9,9 @@
 /* done(0): name is there; -ENOENT: the old server does not have it.  name is copied. */
 void directory_name(struct object *object, const char *name, object_done_fn done, void *arg);
 
-/* Nobody waits for it any more, arg: of a directory_name() that was not answered.  Answers it with
- * -ECANCELED, unless the old server was asked already: then what it says is still made. */
+/* Cancels a directory_name() that was not answered; arg: the one that was passed to it.  Answers it
+ * with -ECANCELED, unless the old server was asked already: then the object that it names is still
+ * made. */
 void directory_name_cancel(struct object *object, void *arg);
 
 #endif
