@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Whether a client changed something is told by its record.  Where there is none, because it is
- * whole, its mtime is the old server's, and is earlier than its birth here, unless it was written
- * or given another since.  One that is far in the future is none that a write gives, and the old
- * server's: what goes for its sake is aside, and not lost.
+ * Whether a client changed an object is read from its record.  A whole object has no record; its
+ * mtime tells.  An mtime earlier than the object's birth here is the old server's; a later one
+ * means that a client wrote the object or set its mtime.  A write never gives an mtime far in the
+ * future, so such an mtime counts as the old server's; if that is wrong, the object was set aside,
+ * and is not lost.
  *
- * What may crash where: the line of the report is there before the name goes; the directory is
- * unfilled until all of them are gone, and the next fill finds those that are left.
+ * What may crash where: the line of the report is written before the name is removed; the directory
+ * is unfilled until all such names are removed, and the next fill finds the names that are left.
  */
 #include "retriever/copies/leftover.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What is in an unfilled directory and was not listed: a client asked for it by a name that the old
- * server answers, and does not list (a directory of snapshots, another spelling).
+ * Takes back objects that are in an unfilled directory although the old server does not list them:
+ * a client asked for a name to which the old server answers without listing it (a directory of
+ * snapshots, another spelling).
  */
 #ifndef RETRIEVER_COPIES_LEFTOVER_H
 #define RETRIEVER_COPIES_LEFTOVER_H
@@ -11,17 +12,17 @@
 struct object;
 
 /*
- * Takes the name out of the directory, whose path is that below the source's root: a stub goes, and
- * what is whole, or a directory, goes aside (aside.h).  What a client has changed stays (I7).
- * Either is in the report.  What has failed stays as well, and is in the list of errors (I12).
- * Blocks for the disk.  0 or -errno.
+ * Takes the name out of the directory; path: the directory's, below the source's root.  A stub is
+ * removed; a whole object, or a directory, is set aside (aside.h).  An object that a client has
+ * changed stays (I7).  Either is in the report.  A name for which this fails stays too, and is in
+ * the list of errors (I12).  Blocks for the disk.  0 or -errno.
  */
 int leftover_take_back(struct retriever *retriever, int dir_fd, const char *name, const char *path);
 
 /*
  * Whether a client has asked for the name since this process began, in a directory that has not
- * been filled since (a name may be forgotten where there are very many).  What is neither listed
- * nor asked for was put there by a local program, and is not to be taken back.  Any thread.
+ * been filled since (names may be forgotten where there are very many).  A name that was neither
+ * listed nor asked for was made by a local program, and must not be taken back.  Any thread.
  */
 bool leftover_was_asked(struct object *directory, const char *name);
 void leftover_note_asked(struct object *directory, const char *name);

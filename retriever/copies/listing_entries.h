@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What the listing of a directory of a copy said, entry by entry, as hashes of 64 bits: a file of
- * its own in the copy's .migrate/listed/, named after the directory's inode number.  8 bytes an
- * entry.  All of them go when the copy is attached.
+ * Keeps the last listing of each directory of a copy, entry by entry, as hashes of 64 bits.  Each
+ * directory has a file in the copy's .migrate/listed/, named after the directory's inode number,
+ * with 8 bytes for an entry.  All these files are removed when the copy is attached.
  *
- * Nothing is believed because a file says it: it begins with the directory's attribute of that
- * listing, which holds the sums of the rest (listing_sum.c).  So it need not be durable, and may be
- * torn, old, or of another directory.
+ * The file alone is not trusted: it begins with the directory's attribute of that listing, which
+ * holds the sums of the rest (listing_sum.c).  So the file need not be durable, and may be torn,
+ * old, or of another directory.
  */
 #ifndef RETRIEVER_COPIES_LISTING_ENTRIES_H
 #define RETRIEVER_COPIES_LISTING_ENTRIES_H
@@ -19,25 +19,25 @@
 
 struct listing_entries {
 	GArray *entries; /* of uint64_t, sorted */
-	GArray *names;	 /* likewise, of those that may not be whole yet */
+	GArray *names;	 /* of uint64_t, sorted: of files that may not be whole yet */
 };
 
 GArray *listing_entries_array(void);
 void listing_entries_sort(GArray *hashes);
 bool listing_entries_has(const GArray *hashes, uint64_t hash);
 
-/* There is none of the directory afterwards.  0, also where there was none, or -errno. */
+/* Removes the directory's file.  0, also where there was no file, or -errno. */
 int listing_entries_remove(const struct retriever *retriever, ino_t ino);
 /* After listing_entries_remove().  Blocks for the disk.  0 or -errno. */
 int listing_entries_store(const struct retriever *retriever, ino_t ino, const void *head,
 			  size_t len, const struct listing_entries *listed);
-/* FALSE: there is none of n entries that begins with head.  Else both are the caller's.  Blocks for
- * the disk. */
+/* Loads the directory's file into *listed.  FALSE: it has no file of n entries that begins with
+ * head.  Else the caller frees both arrays.  Blocks for the disk. */
 bool listing_entries_load(const struct retriever *retriever, ino_t ino, const void *head,
 			  size_t len, uint64_t n, struct listing_entries *listed);
 
-/* Removes all that a copy has left in the volume's .migrate/, until the retriever closes.  A job.
- */
+/* Removes all such files that a copy has left in the volume's .migrate/; stops when the retriever
+ * closes.  A job. */
 void listing_entries_remove_all(void *retriever);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The names in a directory here beside those that the old server lists (I13).  Names are compared
- * byte by byte, by hashes of 64 bits (listing_sum_hash()), and no object is opened.  Two names of
- * one hash leave a difference unseen.
+ * Compares the names in a directory here with the names that the old server lists (I13).  Names are
+ * compared by their bytes, as hashes of 64 bits (listing_sum_hash()), and no object is opened.  If
+ * two names have the same hash, a difference is not seen.
  */
 #ifndef RETRIEVER_COPIES_NAME_DIFF_H
 #define RETRIEVER_COPIES_NAME_DIFF_H
@@ -23,13 +23,15 @@ struct name_diff {
 int name_diff_make(int dir_fd, bool root, const GArray *listed, struct name_diff *diff);
 void name_diff_clear(struct name_diff *diff);
 
-/* Over each name here and the number of its inode, in any order.  Blocks for the disk.  0, -errno.
- */
+/* A sum over each name here and its inode number, which does not depend on their order.  Blocks for
+ * the disk.  0 or -errno. */
 int name_diff_sum(int dir_fd, bool root, uint64_t *sum);
-/* What one name adds to that sum: nothing the root's lost+found, which e2fsck(8) makes anew. */
+/* What one name adds to that sum; the root's lost+found adds nothing, because e2fsck(8) makes it
+ * anew. */
 uint64_t name_diff_part(bool root, const char *name, uint64_t inode);
 
-/* Sorts an array of hashes and leaves each in it once, but none that is in `without`. */
+/* Sorts an array of hashes, leaves each hash in it once, and removes the hashes that are in
+ * `without`. */
 void name_diff_sort(GArray *hashes, const GArray *without);
 
 #endif
