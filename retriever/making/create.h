@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A new object under its name (make.h says how), or one of the prior copy. */
+/* Gives an entry's name to a new object (make.h says how), or to an object of the prior copy. */
 #ifndef RETRIEVER_MAKING_CREATE_H
 #define RETRIEVER_MAKING_CREATE_H
 

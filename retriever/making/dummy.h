@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Dummies: names whose attributes have not been asked for (stub-attributes = lazy; the paper's
- * configuration A).  A dummy is an empty regular file of mode 0 with a DUMMY record, whatever the
- * object is on the old server.  It is never shown: doors ask for a name before they look at it,
- * and for all of them before they list; then it is replaced.  With every name here (NAMED), a
- * name that is not here is told so without asking the old server.
+ * Dummies: names here whose attributes have not been asked for (stub-attributes = lazy; the paper's
+ * configuration A).  A dummy is an empty regular file of mode 0 with a DUMMY record, whatever type
+ * the object has on the old server.  No client sees a dummy: doors ask for a name before they look
+ * at it, and for all names before they list, and then the dummies are replaced.  In a directory
+ * that has every name (NAMED), the answer for a name that is not here needs no request to the old
+ * server.
  *
  * A dummy is exchanged for the object in one step, so that its name is never gone.
  */
@@ -17,7 +18,7 @@
  * when the name is there already, or -errno. */
 int dummy_create(int dir_fd, bool inherits, const struct source_entry *entry, const char *path);
 bool dummy_is(int dir_fd, const char *name);
-/* Removes all that are left: names that the old server has no more. */
+/* Removes all dummies that are left: names that the old server does not have any more. */
 void dummy_sweep(struct retriever *retriever, int dir_fd);
 
 #endif

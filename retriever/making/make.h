@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Making one object on the new server from what the old one says of it.
+ * Makes one object on the new server from the attributes that the old server lists.
  *
- * Creation is atomic for a crash and for everybody who looks: an object is made whole, with its
- * record, owner, mode and times, without a name (O_TMPFILE) or under one in .migrate/staging/, and
- * then linked or renamed to its place, never over something.  Measured on ext4 with 256-byte
- * inodes: 27 us of CPU against 22.5 for a file made in place under a marker mode; the 4.5 us buy
- * that no half-made name can be seen and that nothing has to be told apart after a crash.
+ * Creation is atomic, after a crash and for every reader: an object is made completely, with its
+ * record, owner, mode and times, without a name (O_TMPFILE) or under a name in .migrate/staging/,
+ * and then linked or renamed to its place, never over another object.  Measured on ext4 with
+ * 256-byte inodes: 27 us of CPU, against 22.5 us for a file made in place under a marker mode.  For
+ * these 4.5 us no half-made name can be seen, and nothing has to be told apart after a crash.
  *
- * What has more than one link is linked from .migrate/links/ (links.h).
+ * An object with more than one link is linked from .migrate/links/ (links.h).
  */
 #ifndef RETRIEVER_MAKING_MAKE_H
 #define RETRIEVER_MAKING_MAKE_H
 
 #include "retriever/making/make_parent.h"
 
-/* Whether the entry is there, in a copy, or in the prior one as it is listed and where it may be
- * taken: then a symbolic link's text need not be asked for.  Having entered the directory
- * (turns.h). Blocks for the disk. */
+/* Whether the object is here already (in a copy: as it is listed), or is in the prior copy as it is
+ * listed and may be taken: then a symbolic link's text need not be asked for.  The caller has
+ * entered the directory (turns.h).  Blocks for the disk. */
 bool make_is_known(struct retriever *retriever, const struct make_parent *parent,
 		   const struct source_entry *entry);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Where an object is made, and what came of it. */
+/* The directory in which an object is made, and what making the object can return. */
 #ifndef RETRIEVER_MAKING_MAKE_PARENT_H
 #define RETRIEVER_MAKING_MAKE_PARENT_H
 
@@ -16,20 +16,20 @@ struct make_parent {
 	uint32_t small; /* a file of at most so many bytes is to be asked for with them; 0: none */
 	gint *same;	/* atomic: counts what refresh_entry() found the same; NULL: nobody does */
 	gint *lacking;	/* atomic: counts files that may lack data; NULL: nobody does */
-	/* A file has got its `size` bytes with its name: they are in the page cache, and its record
-	 * says that they are missing.  NULL: no data comes with names now. */
+	/* Called when a file has got its `size` bytes with its name: they are in the page cache,
+	 * and its record says that they are missing.  NULL: no data comes with names now. */
 	void (*brought)(struct object *object, uint64_t size);
 };
 
 /* What making returns beside 0 and -errno.  MAKE_ASK_BARE: without bytes, which are here. */
 enum make_result { MAKE_THERE = 1, MAKE_ASK, MAKE_ASK_BARE };
 
-/* Whether the bytes of such a file are to come with its name.  Not of one with several: each of
- * them would bring the same. */
+/* Whether the bytes of a file with these attributes are to come with its name; never for a file
+ * with several names, because each name would bring the same bytes. */
 bool make_wants_data(const struct make_parent *parent, const struct source_attr *attr);
 
-/* Whether the file system has so much room that data may come with names: a twentieth, which names
- * alone can have.  A file that lacks its data can be looked up, a name that is missing cannot. */
+/* Whether the file system has so much room that data may come with names: the last twentieth is
+ * kept for names alone.  A file without its data can be looked up, a missing name cannot. */
 bool make_has_room(int fd);
 
 /* The path of a child below the source's root; NULL when it is too long for a record. g_free. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* One object on its way to its name: what all ways of making one have in common. */
+/* One object that is being made and has no name yet: the state and the steps that all ways of
+ * making an object share. */
 #ifndef RETRIEVER_MAKING_NEW_OBJECT_H
 #define RETRIEVER_MAKING_NEW_OBJECT_H
 
@@ -25,30 +26,33 @@ struct new_object {
 	struct migrate_extents zeros; /* of its data */
 };
 
-/* A name in .migrate/staging/ that nothing else has. */
+/* Sets name to one in .migrate/staging/ that no other object has. */
 void new_object_stage(struct new_object *m, char name[NEW_OBJECT_NAME_LEN]);
-/* Whether what it has beside its attributes must be known and is not. */
+/* Whether the object's ACL and extended attributes are needed and not known. */
 bool new_object_lacks_attributes(const struct new_object *m);
-/* Likewise, or its bytes are to come too. */
+/* Whether the old server must be asked: for these, or because the object's bytes are to come too.
+ */
 bool new_object_must_ask(const struct new_object *m);
-/* Whether the old server does not tell its rights, so that nobody gets any. */
+/* Whether the old server does not tell the object's rights, so that no user gets any. */
 bool new_object_is_closed(const struct new_object *m);
-/* Whether it is made with a record. */
+/* Whether the object is made with a record. */
 bool new_object_is_stub(const struct new_object *m);
-/* The record of a stub, but the binding.  0 or -errno; to be cleared in any case. */
+/* Fills in the record of a stub, without the binding.  0 or -errno; the caller clears it in any
+ * case. */
 int new_object_record(const struct new_object *m, struct migrate_record *rec);
-/* Binds it to the inode of fd, and stores it there.  0 or -errno. */
+/* Binds the record to the inode of fd, and stores it there.  0 or -errno. */
 int new_object_store_record(int fd, struct migrate_record *rec);
-/* Binds it to another inode, so that it is none (I9), and stores it: what has no room beside it is
- * left out when attributes are set, and it has room when it is stored after them. */
+/* Stores a record that is bound to another inode, so that it does not count (I9).  It keeps room:
+ * attributes that do not fit beside it are left out when attributes are set, and the real record,
+ * which is stored after them, fits. */
 int new_object_store_void(int fd, struct migrate_record *rec);
 /* Gives fd the record of new_object_record(), with these flags besides.  0 or -errno. */
 int new_object_put_record(const struct new_object *m, int fd, uint16_t flags);
-/* Likewise new_object_store_void(). */
+/* The same with new_object_store_void() and no flags. */
 int new_object_keep_room(const struct new_object *m, int fd);
-/* Gives it the attributes, and reports what is lost: before it can be seen.  0 or -errno. */
+/* Gives the object its attributes, and reports the losses, before it can be seen.  0 or -errno. */
 int new_object_set_attributes(struct new_object *m, int fd, bool inherits);
-/* It has its name. */
+/* Counts the object when it has its name. */
 void new_object_count(const struct new_object *m);
 
 #endif

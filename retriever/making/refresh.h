@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Bringing an entry of a copy up to date: what is the same stays, another version goes and is made
- * anew, a directory is to be listed again.  Nobody is served from a copy: a crash in between leaves
- * a name that is not there, and is made by the next listing.
+ * Brings an entry of a copy up to date: an object of the same version stays, another version is
+ * removed and made anew, and a directory is listed again.  No client is served from a copy, so a
+ * crash in between may leave a name missing; the next listing makes it.
  *
- * The names of one object are one file in the copy too: the first one that is the same is the
- * provisional name (links.h) of the others.  One that is unsettled (copy_mark.h) stays, too, and is
- * read again at the switch.
+ * The names of one object are one file in the copy too: the first name whose file is the same
+ * serves as the provisional name (links.h) for the others.  An unsettled object (copy_mark.h)
+ * stays, too, and is read again at the switch.
  */
 #ifndef RETRIEVER_MAKING_REFRESH_H
 #define RETRIEVER_MAKING_REFRESH_H
 
 #include "retriever/making/new_object.h"
 
-/* copy_mark_compare() of what is there; COPY_OTHER, too, where it is not the file of its other
- * names. */
+/* copy_mark_compare() of the object that has the name; COPY_OTHER also where it is not the same
+ * file as the object's other names. */
 int refresh_compare(const struct new_object *m, struct stat *st);
 /* 0, MAKE_THERE, MAKE_ASK or -errno. */
 int refresh_entry(struct new_object *m);

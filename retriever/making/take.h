@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Taking an entry from the prior copy instead of making a stub. */
+/* Takes an entry's object from the prior copy, where that is possible, so that no stub need be
+ * made. */
 #ifndef RETRIEVER_MAKING_TAKE_H
 #define RETRIEVER_MAKING_TAKE_H
 
 #include "retriever/making/new_object.h"
 
-/* *ret: as of create_object().  FALSE: nothing is taken, and it has to be made. */
+/* *ret: as of create_object().  FALSE: nothing is taken, and the object has to be made. */
 bool take_prior(struct new_object *m, int *ret);
 
 /* Counts a file that was taken, and its data. */

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Taking a directory of our own copy with all that is in it, instead of file by file.
+ * Takes a whole directory, with all files in it, from a copy that migratectl has made, instead of
+ * file by file.
  *
- * It is compared while it is in the prior copy, which no door shows: with the old server's listing
- * of it, entry by entry, as files that are taken one by one are (prior.h).  When each of them is
- * the same, and nothing else is in it, the marks go, and it comes to its name in one step, as a
- * filled directory: with a record, which stays until all in it was looked at (I5).  It is a leaf:
- * what is below a directory in it was not compared.  Whoever comes first makes the name: after a
- * client did, it is a directory to be filled, whose files are taken one by one.  It is never put
- * into the place of that one, which clients may know by its inode.
+ * While the directory is still in the prior copy, which no door shows, its entries are compared
+ * with the old server's listing, one by one, in the same way as files that are taken one by one
+ * (prior.h).  If each entry is the same, and nothing else is in the directory, the marks are
+ * removed, and the directory is moved to its name in one step, as a filled directory: with a
+ * record, which stays until everything in it was looked at (I5).  A directory that contains
+ * directories is not taken, because nothing below those was compared.  If a client's request has
+ * made the name first, that directory is filled as usual, and its files are taken one by one.  The
+ * prior directory never replaces it, because clients may know it by its inode.
  *
- * A crash leaves it in one of the two places.  Before the step some of its files may have lost
- * their marks: these, WHOLE_MAX of them at most, are fetched again.
+ * A crash leaves the directory in one of the two places.  If it is still in the prior copy, some of
+ * its files may have lost their marks: these files, at most WHOLE_MAX of them, are fetched again.
  */
 #ifndef RETRIEVER_MAKING_TAKE_DIRECTORY_H
 #define RETRIEVER_MAKING_TAKE_DIRECTORY_H
@@ -20,10 +22,11 @@
 
 #define WHOLE_MAX 1024 /* entries: who looks up the name may have to wait for their marks to go */
 
-/* Whether that directory is to be listed for it.  Blocks for the disk. */
+/* Whether the entry is a directory that may be taken whole, and should be listed for that.  Blocks
+ * for the disk. */
 bool take_may(const struct retriever *retriever, const struct make_parent *parent,
 	      const struct source_entry *entry);
-/* With parent->listing.  As take_prior(). */
+/* Needs parent->listing.  Returns as take_prior(). */
 bool take_directory(struct new_object *m, int *ret);
 
 #endif
