@@ -2,17 +2,18 @@
 /*
  * Brackets: a door changes an unfinished object between BEGIN and END (migrate.h).
  *
- * Brackets and fills that write exclude each other (turns.h).  TRUNCATE is alone, so that a
- * size is raised only after the record was clipped.
+ * Brackets and fills that write exclude each other (turns.h).  A TRUNCATE excludes other brackets
+ * too, so that a size is raised only after the record was clipped.
  *
  * What may crash where.  Between BEGIN and the change: nothing has happened, except that ranges
- * beyond the size have left the record, which says the same.  Between the change and END: the
- * ranges are still missing and the old bytes come back; the client has no answer.  A shorter size
- * voids the ranges beyond it when the record is loaded, and the next BEGIN stores that, so that
- * they do not come back with a size that is raised.  END stores the record with what the client
- * wrote as dirty before it is answered: a kill after that finds the bytes in the page cache and the
- * record; a power cut finds another epoch, so dirty counts as missing again; what had been made
- * durable (COMMIT) had left `missing` with its record's flush before its answer.
+ * beyond the size are no longer in the record, which does not change its meaning.  Between the
+ * change and END: the ranges are still missing, and the old bytes come back; the client has no
+ * answer yet.  If the size became shorter, the ranges beyond it are void when the record is loaded,
+ * and the next BEGIN stores the record without them, so that they do not come back when the size is
+ * raised.  Before END is answered it stores the record, with the client's bytes as dirty.  After
+ * that, a kill leaves the bytes in the page cache and in the record; after a power cut the epoch is
+ * another, so dirty ranges count as missing again.  Ranges that had been made durable (COMMIT) had
+ * left `missing` when their record was flushed, before COMMIT was answered.
  */
 #ifndef RETRIEVER_DATA_BRACKET_H
 #define RETRIEVER_DATA_BRACKET_H
@@ -22,11 +23,11 @@
 struct bracket;
 
 /*
- * Begins.  done is called once, when the bracket is open (status 0) or cannot be, maybe before
- * this returns.  An error that is known at once returns NULL (done was called).  offset and length
- * are of a PUNCH, and anything else of other changes.  PLACE: dir is the
- * destination directory's descriptor, used before this returns.  fd is of object, used before this
- * returns.  Returns the bracket, owned by the caller until bracket_end() or bracket_abort().
+ * Begins a bracket.  done is called once, maybe before this returns: with status 0 when the bracket
+ * is open, with -errno when it cannot be opened.  If the error is known at once, done is called and
+ * NULL is returned.  offset and length: the range of a PUNCH; for other changes they may be
+ * anything.  dir_fd: for PLACE the destination directory, used before this returns.  Returns the
+ * bracket, owned by the caller until bracket_end() or bracket_abort().
  */
 struct bracket *bracket_begin(struct object *object, enum migrate_change change, uint64_t offset,
 			      uint64_t length, int dir_fd, object_done_fn done, void *arg);
@@ -35,14 +36,16 @@ struct bracket *bracket_begin(struct object *object, enum migrate_change change,
 void bracket_end(struct bracket *bracket, bool changed, bool durable, uint64_t offset,
 		 uint64_t length, object_done_fn done, void *arg);
 
-/* The door went away: as if nothing had been changed.  Frees it, open or not; a done that has not
- * been called yet is called with -ECANCELED. */
+/* The door went away: ends the bracket as if nothing had been changed.  Frees it, open or not; a
+ * done that has not been called yet is called with -ECANCELED. */
 void bracket_abort(struct bracket *bracket);
 
-/* Aborts a bracket whose BEGIN has not been answered; false: it has been, nothing was done. */
+/* Aborts a bracket whose BEGIN has not been answered.  False: BEGIN has been answered, and nothing
+ * was done. */
 bool bracket_cancel(struct bracket *bracket);
 
-/* Whether BEGIN was answered with an error after bracket_begin() had returned: to be aborted. */
+/* Whether BEGIN was answered with an error after bracket_begin() had returned: then the caller
+ * aborts the bracket. */
 bool bracket_failed(struct bracket *bracket);
 
 #endif

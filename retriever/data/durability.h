@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Durable first, then out of the record (I3), in groups and off the hot path.
+ * Makes the bytes of unfinished objects durable, and only then removes them from the objects'
+ * records (I3), for many objects at a time and on a thread of its own.
  *
- * Objects with bytes in the page cache are queued.  About every second, 1,000 objects or 256 MiB
- * the sync thread notes what each object has now, makes the file system durable, and only then
- * shrinks or drops the records: a record never says less than what a power cut leaves.  Without the
- * sync, 200 of 200 files were whole by record and all zeros after one.
+ * Objects with bytes in the page cache are queued.  About every second, or after 1,000 objects or
+ * 256 MiB, the sync thread notes which bytes each object has now, syncs the file system, and only
+ * then shrinks or removes the records: so a record lists every range that a power cut would lose.
+ * Without the sync, 200 of 200 files were whole by their records, and all zeros, after a power cut.
  *
- * A write-back that fails is the file's own state, not the answer of whoever asked first: the
- * kernel tells each descriptor once, and drops the bytes.  So flushes of a file come one after the
- * other, and a failure is noted before another can succeed.  Then nothing that is in the page cache
- * counts as here any more: what was fetched is fetched again; what a client wrote is missing again,
- * so that the old bytes are shown and never a hole, and the next client that asks for durability is
- * told, as are those whose changes were under way.  If the record cannot say so, on that disk, the
- * object is kept in memory, which does, until it can: doors go by the record, but ask about zeros.
+ * A failed write-back must not be lost in the answer to the first client that asks for a flush: the
+ * kernel reports it once to each descriptor, and drops the bytes.  So the failure is kept as a
+ * state of the file.  Flushes of a file come one after the other, and a failure is noted before
+ * another flush can succeed.  After a failure no bytes in the page cache count as here: fetched
+ * ranges are fetched again; ranges that a client wrote are missing again, so that the old bytes are
+ * shown and never a hole; and the next client that asks for durability gets the error, as do
+ * clients whose changes were under way.  If that disk cannot store such a record, the object stays
+ * in memory, where the state is right, until the record can be stored: doors go by the record, but
+ * ask about zeros.
  *
- * Where ext4 has found errors in itself no sync is believed (damage.h).
+ * After ext4 has found errors in itself no sync counts as successful (damage.h).
  *
- * Dropping the last record of a file first sets its mtime back, with no bracket open, under the
- * object's lock.  A drop that is lost means that the bytes are fetched again.
+ * Before a file's record is removed its mtime is set back, with no bracket open, under the object's
+ * lock.  If a crash undoes the removal of a record, the bytes are fetched again.
  */
 #ifndef RETRIEVER_DATA_DURABILITY_H
 #define RETRIEVER_DATA_DURABILITY_H
@@ -31,8 +34,9 @@ struct durability;
 typedef void (*close_gaps_fn)(struct object *object, object_done_fn done, void *arg);
 
 struct durability *durability_new(struct retriever *retriever, close_gaps_fn close_gaps);
-/* Syncs and drops what is queued, stops the thread.  No bracket may be open.  What is queued after
- * that is not waited for: the record still lists it. */
+/* Syncs the queued objects, shrinks or removes their records, and stops the thread.  No bracket may
+ * be open.  Objects that are queued after that are not synced: their records still list the bytes.
+ */
 void durability_stop(struct durability *durability);
 void durability_free(struct durability *durability);
 
@@ -41,9 +45,9 @@ void durability_queue(struct object *object, uint64_t bytes);
 
 /*
  * Whether so many objects wait to become durable that no more should get bytes: each keeps a
- * descriptor and memory, is fetched again after a kill, and a round takes as long as the disk does.
- * 4,096, or a quarter of the descriptors that the process may have; demand has twice as much room
- * as background.
+ * descriptor and memory, and is fetched again after a kill, and a round takes as long as the disk
+ * needs.  The limit is 4,096, or a quarter of the descriptors that the process may have, for
+ * background; twice as much for demand.
  */
 bool durability_crowded(struct retriever *retriever, bool background);
 
@@ -51,19 +55,19 @@ bool durability_crowded(struct retriever *retriever, bool background);
  * -ECANCELED when the thread has stopped. */
 void durability_after_round(struct retriever *retriever, object_done_fn done, void *arg);
 
-/* This object now, for a client: data, record, the record's flush.  Blocks for the disk.  A normal
- * object must have a descriptor (object_keep_fd).  0, -ENOSPC when the record doesn't fit, -errno:
- * also for what was lost before. */
+/* Makes this object durable now, for a client: its data, its record, and a flush of the record.
+ * Blocks for the disk.  A normal object must have a descriptor (object_keep_fd).  0; -ENOSPC when
+ * the record doesn't fit; -errno, also for bytes that were lost before. */
 int durability_sync(struct object *object);
 /* The whole file system.  0 or -errno. */
 int durability_sync_all(struct retriever *retriever);
 /* The same on another thread; a record that doesn't fit has its smallest gaps fetched first. */
 void durability_sync_later(struct object *object, object_done_fn done, void *arg);
-/* The same for a reader: he is not told of what was lost before, nor waits for the record's flush.
- */
+/* The same for a reader, which gets no error for bytes that were lost before, and does not wait for
+ * the record's flush. */
 void durability_settle_later(struct object *object, object_done_fn done, void *arg);
-/* Makes room in the record for one more bracket (object_has_room()): by making durable what is
- * here, else by fetching its smallest gaps, which waits for the old server. */
+/* Makes room in the record for one more bracket (object_has_room()): makes durable the bytes that
+ * are here; if that is not enough, fetches the smallest gaps, which waits for the old server. */
 void durability_make_room(struct object *object, object_done_fn done, void *arg);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A record that lists so many missing ranges that it does not fit. */
+/* Shortens a record that lists so many missing ranges that it does not fit. */
 #ifndef RETRIEVER_DATA_GAPS_H
 #define RETRIEVER_DATA_GAPS_H
 
 #include "retriever/objects/object.h"
 
-/* Fetches the smallest of them so that the record fits again.  Does not block; done(0 or -errno) as
- * transfer_fetch() calls it, maybe at once. */
+/* Fetches the smallest missing ranges so that the record fits again.  Does not block; done(0 or
+ * -errno) as transfer_fetch() calls it, maybe at once. */
 void gaps_close(struct object *object, object_done_fn done, void *arg);
 
 #endif

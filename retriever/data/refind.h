@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Finding an object again whose handle the old server no longer knows (NFS3ERR_STALE): by its path
- * from the source's root on, which the record of a directory or of a moved object holds, and
- * which for a file in its place is its parent's path and its name; else by its fileid among the
- * entries of its parent (listing.h).  Whether what is found is the file is decided in version.h.
+ * Finds an object again on the old server when its handle is no longer known there (NFS3ERR_STALE).
+ * First it looks up the object's path from the source's root: the record of a directory or of a
+ * moved object holds that path; for a file in its place it is the parent's path and the file's
+ * name.  Else it looks for the object's fileid among the entries of its parent (listing.h).
+ * version.h decides whether the object that is found is the file.
  */
 #ifndef RETRIEVER_DATA_REFIND_H
 #define RETRIEVER_DATA_REFIND_H
@@ -11,22 +12,23 @@
 #include "retriever/data/version.h"
 
 /*
- * Starts to look.  Found: the record has the new handle, and found(object) makes the reads or the
- * fill that wait again.  Not found: object_fail(-ESTALE).  Does nothing when it is being looked
- * for.  False: it was looked for in vain too often.  Where a client waits for the object it is
- * looked for with threads and connections that the background does not use.
+ * Starts a search.  Found: the record has the new handle, and found(object) makes the waiting reads
+ * or the waiting fill again.  Not found: object_fail(-ESTALE).  Does nothing when a search is under
+ * way.  False: too many searches were in vain.  If a client waits for the object, the search uses
+ * threads and connections that the background does not use.
  */
 bool refind_start(struct object *object, void (*found)(struct object *object));
-/* For a client who waits for something else of it than its ranges or all its names. */
+/* The same for a client that waits for something else than the object's ranges or all its names. */
 bool refind_for_client(struct object *object, void (*found)(struct object *object));
 
 /*
- * Files, now, for the administrator (version.h): also another file in its place.  These wait for
- * the old server.
+ * These three search for a file at once, for the administrator (version.h), and also accept another
+ * file in its place.  They wait for the old server.
  *
- * refind_anew(): 0, or -errno with *reason; or REFIND_LIST and *place, zeroed before: the directory
- * where the file was has to be listed, by refind_list() with as many others as there are, so that
- * it need not be listed for each.  refind_listed() then: 0, or -errno with *reason.
+ * refind_anew(): 0; -errno with *reason; or REFIND_LIST with *place, which was zeroed before: the
+ * directory where the file was has to be listed.  refind_list() does that for many files at once,
+ * so that a directory need not be listed for each file.  Then refind_listed(): 0, or -errno with
+ * *reason.
  */
 #define REFIND_LIST 1
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What a file has in the page cache and its record counts as missing, noted before a sync, so that
- * nothing else leaves the record after it (durability.h).
+ * Notes, before a sync, which ranges of a file are in the page cache and missing by its record, so
+ * that only these ranges leave the record after the sync (durability.h).
  *
- * A sync that succeeds is not believed alone: ext4 says nothing where it drops data for which it
- * cannot allocate blocks.  So what was to be written must have blocks after it: what was fetched,
- * but for its zeros, and what clients wrote, unless they make holes (MIGRATE_REC_HOLES).
+ * A successful sync alone is not enough: ext4 reports no error when it drops data for which it
+ * cannot allocate blocks.  So the ranges that had to be written must have blocks after the sync:
+ * fetched ranges, except their zeros, and ranges that clients wrote, unless clients make holes in
+ * the file (MIGRATE_REC_HOLES).
  */
 #ifndef RETRIEVER_DATA_SNAPSHOT_H
 #define RETRIEVER_DATA_SNAPSHOT_H
@@ -18,16 +19,17 @@ struct snapshot {
 	unsigned version, lost_writes;
 };
 
-/* Of a file.  Takes the object's lock.  To be cleared in any case.  0, or -ENOMEM: it is empty. */
+/* Takes a snapshot of a file.  Takes the object's lock.  The caller clears the snapshot in any
+ * case.  0, or -ENOMEM: it is empty. */
 int snapshot_take(struct snapshot *s, struct object *object);
 void snapshot_clear(struct snapshot *s);
 
-/* After a sync that succeeded.  Takes the object's lock.  0, -EIO: something has no blocks, or
- * -ENOMEM. */
+/* Checks for blocks after a sync that succeeded.  Takes the object's lock.  0; -EIO: a range has no
+ * blocks; or -ENOMEM. */
 int snapshot_check(struct snapshot *s);
 
-/* Lock held; the snapshot is durable.  Shrinks the sets in memory, unless what was synced is not
- * the file's content any more (retry), or was lost.  0, or -ENOMEM: nothing has changed. */
+/* Lock held; the snapshot is durable.  Shrinks the sets in memory, unless the synced bytes are not
+ * the file's content any more (retry), or were lost.  0, or -ENOMEM: nothing has changed. */
 int snapshot_apply(struct snapshot *s);
 
 #endif
