@@ -417,7 +417,7 @@ static int prepare_volume(struct retriever *retriever, const struct attach *how,
 static int bind_root(struct retriever *retriever, const struct source_xattrs *xattrs)
 {
 	const bool copied = retriever->prior && !retriever->prior->adopted;
-	/* of a copy of ours the marks are as it was made */
+	/* in a copy made by migratectl the marks are as when it was made */
 	const unsigned before =
 		copied ? omissions_get_told(retriever->prior->fd) : TOLD_KNOWN | told(retriever);
 	int fd = openat(retriever->private_fd, ORDERED_FILE,

@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The beginning: the volume's root becomes that of the source. */
+/* Attaches a volume: binds its root to the source's root on the old server. */
 #ifndef RETRIEVER_VOLUME_ATTACH_H
 #define RETRIEVER_VOLUME_ATTACH_H
 
 #include "retriever/objects/retriever.h"
 
-/* How; all FALSE: an empty root, or one with a copy of ours. */
+/* How to attach.  All FALSE: the root is empty, or has a copy that migratectl copy made. */
 struct attach {
-	bool adopt;   /* what is in the root was copied by another tool */
-	bool content; /* bytes are compared too, where nothing of ours says that they are right */
-	bool keep_extra; /* of that: what the old server does not have stays */
+	bool adopt;	 /* another tool copied what is in the root */
+	bool content;	 /* bytes are compared too, where no mark says that they are right */
+	bool keep_extra; /* with adopt: objects that the old server does not have stay */
 	bool accept;	 /* another old root than the one that was copied is right, and any number
 			  * of names that are gone */
 };
 
 /*
- * Binds the root to the source: its record and .migrate/.  What is there already becomes the prior
- * copy (prior.h).  Blocks for the disk and for one round trip: slow thread.  0, -ERESTART (copy.h),
- * or -errno with *message, one line that says what to do (g_free).
+ * Binds the root to the source: makes the root's record and .migrate/.  Objects that are there
+ * already become the prior copy (prior.h).  Blocks for the disk and for one round trip: slow
+ * thread.  0, -ERESTART (copy.h), or -errno with *message, one line that says what to do (g_free).
  */
 int attach_volume(struct retriever *retriever, const struct attach *how, char **message);
 
-/* What a root's record says of it, but the binding. */
+/* Fills in the record of a root, without the binding. */
 void attach_root_record(struct migrate_record *rec, const struct source_object *root,
 			const struct source_attr *attr);
 /* Gives the root the attributes that the old one has now.  0 or -errno. */
 int attach_refresh_root(struct retriever *retriever);
 
-/* Puts what no object comes with into the report.  0 or -errno. */
+/* Puts the losses that concern every object of the volume into the report.  0 or -errno. */
 int attach_report(struct retriever *retriever);
 
 #endif

@@ -127,8 +127,8 @@ int finalize_volume(struct retriever *retriever, bool unwatched, bool dry_run, c
 					   retriever->config->root);
 		return -EINVAL;
 	}
-	/* What failed some time ago is told to whoever asks first, and was not taken for durable.
-	 */
+	/* An earlier write-back error is reported to the first sync; those bytes were not taken for
+	 * durable. */
 	durability_sync_all(retriever);
 	ret = (unwatched ? verify_volume : verify_watched)(retriever, &count, message);
 	if (!ret && count.unfinished) {

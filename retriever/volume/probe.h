@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a volume needs of the new file system, tried out before a client is switched to it. */
+/* Tries out whether the new file system can do everything that a volume needs, before a client is
+ * switched to it. */
 #ifndef RETRIEVER_VOLUME_PROBE_H
 #define RETRIEVER_VOLUME_PROBE_H
 
 /*
- * Makes the private directory in root_fd, tries everything in it and removes it; one that a cut
- * attach left stays.  0, or -errno and *message: what is missing and what to do, without the name
- * of the volume; the caller frees it.
+ * Makes the private directory in root_fd, tries everything in it and removes it; a private
+ * directory that an unfinished attach left stays.  0, or -errno with *message: what is missing and
+ * what to do, without the name of the volume; the caller frees it.
  */
 int probe_file_system(int root_fd, char **message);
 

@@ -94,7 +94,7 @@ static int retry_object(struct retriever *retriever, struct move_watch *moved, b
 	close(fd);
 	if (ret)
 		return ret;
-	/* what was put off is tried by whoever asks for it next */
+	/* an object that was put off is tried by the next request for it */
 	if (!is_directory(object) && !object->normal && moved->entry.status != -EAGAIN)
 		ret = renew(object, trust, &moved->place, listed, &reason);
 	if (ret < 0)

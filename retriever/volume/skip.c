@@ -38,7 +38,7 @@ struct skipping {
 	uint64_t names;
 	unsigned directories, failed;
 	int status;    /* of the first that failed */
-	char *failure; /* likewise */
+	char *failure; /* its message */
 };
 
 static void target_free(gpointer p)

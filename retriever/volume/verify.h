@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The proof that all is done, by looking. */
+/* Verifies that the migration of a volume is complete, by a walk over every object of the new tree.
+ */
 #ifndef RETRIEVER_VOLUME_VERIFY_H
 #define RETRIEVER_VOLUME_VERIFY_H
 
@@ -13,18 +14,19 @@ struct verify_count {
 
 /*
  * Looks at every object of the new tree (not of .migrate/), also below normal directories, by
- * descriptor: memory by the number of directories at one level and of files with several names, no
- * path is used.  Sets the counters right, and gives records to directories above what is unfinished
- * where they have none (place_found()).  What clients wrote and a retriever that was killed has not
- * made durable becomes so soon.  count->first is the caller's, g_free, whatever is returned. Blocks
- * for the disk: slow thread.  What cannot be looked at is a line in the log, and it goes on with
- * the rest.  0, or -errno, also for that, with *message, one line that says what to do (g_free).
+ * descriptor; no path is used.  Memory grows with the number of directories at one level and of
+ * files with several names.  Sets the counters right, and gives records to directories above
+ * unfinished objects where they have none (place_found()).  Bytes that clients wrote and that a
+ * killed retriever has not made durable become durable soon.  The caller frees count->first with
+ * g_free(), whatever is returned.  Blocks for the disk: slow thread.  An object that cannot be
+ * looked at is a line in the log, and the walk goes on with the rest.  0, or -errno, also for such
+ * an object, with *message, one line that says what to do (g_free).
  */
 int verify_volume(struct retriever *retriever, struct verify_count *count, char **message);
 
-/* Likewise, and nothing that is moved or linked during the walk, by whomever, escapes it
- * (move_watch.h): what was moved is looked at as well, or it walks again.  Counts are too high by
- * directories that were moved. */
+/* The same, and no object that is moved or linked during the walk, by any program, escapes it
+ * (move_watch.h): moved objects are looked at as well, or the walk is made again.  Counts are too
+ * high by directories that were moved. */
 int verify_watched(struct retriever *retriever, struct verify_count *count, char **message);
 
 #endif
