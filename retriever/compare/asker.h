@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Background requests to the old server, that are waited for and that a stop takes back. */
+/* Sends background requests to the old server, waits for their answers, and takes them back when it
+ * is stopped. */
 #ifndef RETRIEVER_COMPARE_ASKER_H
 #define RETRIEVER_COMPARE_ASKER_H
 
@@ -13,8 +14,8 @@ struct asker {
 };
 
 void asker_init(struct asker *asker, struct retriever *retriever);
-/* What waits in the gate is taken back, and from now on everything is -ECANCELED.  What the old
- * server has already is waited for by who asked. */
+/* Takes back requests that wait in the gate; from now on every request ends with -ECANCELED.
+ * Requests that were sent to the old server already are still waited for by their callers. */
 void asker_stop(struct asker *asker);
 bool asker_is_stopped(struct asker *asker);
 
@@ -27,11 +28,12 @@ struct asked {
 };
 void asker_submit(struct asker *asker, struct asked *asked, void (*done)(struct asked *asked));
 
-/* Asks and waits: no thread of the backend, nor the main one.  What came is in asked->req.  Returns
- * its status. */
+/* Submits a request and waits; not on a thread of the backend, nor on the main thread.  The answer
+ * is in asked->req.  Returns its status. */
 int asker_call(struct asker *asker, struct asked *asked);
 
-/* Likewise of a READ, whose data is copied: len bytes, at most room. */
+/* For asker_read(), which is asker_call() for a READ and copies the data: len bytes, at most room.
+ */
 struct asker_data {
 	uint8_t *bytes;
 	uint32_t room, len;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What clients have changed since the switch, told apart from what is wrong. */
+/* Tells differences that clients have made since the switch from those that are errors. */
 #ifndef RETRIEVER_COMPARE_CLIENTS_H
 #define RETRIEVER_COMPARE_CLIENTS_H
 
@@ -14,26 +14,27 @@ enum clients_aspect {
 	CLIENTS_NAMES,	    /* of a directory */
 };
 
-/* One retriever of a process at a time; for whoever comes while others have it, it is the same. */
+/* Returns the process's one struct clients: while it is in use, further callers get the same one.
+ * All callers must be of one retriever. */
 struct clients *clients_new(struct retriever *retriever);
 void clients_free(struct clients *clients);
 
 /*
- * Whether clients have changed that of the object, fd: any descriptor of it; there: as the old
- * server has it.  differs: something does differ; else it is only asked whether to look at all, and
- * what has its times is looked at.  Any thread; blocks for the disk, and for what the journal is
- * about to learn.
+ * Whether clients have changed that aspect of the object.  fd: any descriptor of it; there: its
+ * attributes on the old server.  differs: the aspect does differ; if not, the caller only asks
+ * whether to compare at all, and the answer is false for an object that has the old server's times.
+ * Any thread; blocks for the disk, and for changes that the journal is about to learn.
  *
- * The journal (store/reader.h) tells, where it knows.  Else times: clients set mtime to the time of
- * their change, which is after the object was made here (its time of birth); what came from the old
- * server is older, or is what it has there.  So who sets mtime back himself (rsync, touch -r) is
- * not told by times, and nor are changes of attributes alone, because fills move ctime too: these
- * are called differences.
+ * The journal (store/reader.h) decides, if it knows.  Else times decide: a client's change sets
+ * mtime to the time of the change, which is after the object was made here (its time of birth); an
+ * mtime that came from the old server is older, or is the one that the old server has now.  So
+ * times do not show a change by a client that sets mtime back itself (rsync, touch -r), nor a
+ * change of attributes alone, because fills change ctime too: such changes are called differences.
  */
 bool proof_is_clients(struct clients *clients, int fd, const struct source_attr *there,
 		      enum clients_aspect aspect, bool differs);
 
-/* "journal" or "times": how it is told. */
+/* "journal" or "times": which of the two decides. */
 const char *clients_told_by(struct clients *clients);
 
 #endif

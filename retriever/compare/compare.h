@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* One object on both sides. */
+/* Compares one object here with the same object on the old server. */
 #ifndef RETRIEVER_COMPARE_COMPARE_H
 #define RETRIEVER_COMPARE_COMPARE_H
 
@@ -10,7 +10,7 @@
 #include "retriever/compare/likeness.h"
 #include "retriever/compare/link_pairs.h"
 
-/* What the objects of a run are compared with. */
+/* The state that all comparisons of a run share. */
 struct compare {
 	struct retriever *retriever;
 	struct asker asker;
@@ -48,9 +48,9 @@ void compared_find(struct compared *compared, enum proof_kind kind, int64_t sinc
 		   const char *format, ...);
 
 /*
- * What the old server lists as entry, which gets what is missing of its attributes; sampled: with
- * its bytes, and all that is beside its attributes.  Blocks for the disk and the old server; not on
- * a thread of either.
+ * Compares the object that the old server lists as entry; fills in attributes that the entry lacks.
+ * sampled: compares also the bytes, the ACL and the extended attributes.  Blocks for the disk and
+ * the old server; not on a thread of either.
  */
 void compare_entry(struct compare *compare, const struct compare_place *place,
 		   struct source_entry *entry, bool sampled, struct compared *compared);
@@ -59,7 +59,8 @@ void compare_entry(struct compare *compare, const struct compare_place *place,
 void compare_root(struct compare *compare, const struct compare_place *place,
 		  const struct source_object *object, struct compared *compared);
 
-/* What an entry says of an object of this side, of the other one. */
+/* Fill an entry of the proof with an object's attributes: those here, and those on the old server.
+ */
 void compare_fill_here(struct proof_entry *entry, const struct stat *st);
 void compare_fill_there(struct compare *compare, struct proof_entry *entry,
 			const struct source_attr *attr);
@@ -67,15 +68,15 @@ void compare_fill_there(struct compare *compare, struct proof_entry *entry,
 /* Looks the name up in the directory of that path.  0 or -errno. */
 int compare_look_up(struct compare *compare, const char *path, struct source_entry *entry);
 
-/* What the object has beside its attributes (of which the entry gets newer ones), or NULL.  0 or
- * -errno. */
+/* Asks for the object's ACL and extended attributes; *xattrs is NULL where none are carried over.
+ * The entry gets newer attributes.  0 or -errno. */
 int compare_ask_xattrs(struct compare *compare, const char *dir, struct source_entry *entry,
 		       struct source_xattrs **xattrs);
 
-/* The directory of that path below the root here: a descriptor, or -errno. */
+/* Opens the directory of that path below the root here: a descriptor, or -errno. */
 int compare_open_here(const struct retriever *retriever, const char *path);
 
-/* Of a child of that name.  g_free. */
+/* The path of a child of that name.  g_free. */
 char *compare_path(const char *dir, const char *name);
 
 #endif

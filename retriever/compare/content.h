@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The bytes of one file on both sides.
+ * Compares the bytes of one file here with those on the old server.
  *
- * Windows of 1 MiB are read ahead on both sides at a time, from the old server by its backend and
- * here by a thread of `disk`, while the window before is compared and hashed: one thread that reads
- * and hashes in turn leaves the disk idle for as long as the hash takes.  Here it is the disk that
- * is read, not the page cache (O_DIRECT); where the file system refuses that, what the cache has of
- * the file is written back and dropped before.
+ * Windows of 1 MiB are read ahead on both sides at the same time, from the old server by its
+ * backend and here by a thread of `disk`, while the window before is compared and hashed: one
+ * thread that reads and hashes in turn would leave the disk idle while it hashes.  Reads here go to
+ * the disk, not to the page cache (O_DIRECT).  If the file system refuses that, the file's pages
+ * are first written back and dropped from the cache.
  */
 #ifndef RETRIEVER_COMPARE_CONTENT_H
 #define RETRIEVER_COMPARE_CONTENT_H
@@ -36,8 +36,8 @@ struct content {
 	int there, here;		 /* 0 or -errno of each side */
 };
 
-/* Reads all of both.  0, also where they differ; -errno of one side, which content->there and
- * ->here tell apart.  Takes up to 8 MiB of memory.  Not on a thread of disk. */
+/* Reads the whole file on both sides.  0, also where they differ; -errno of one side:
+ * content->there and ->here tell which.  Takes up to 8 MiB of memory.  Not on a thread of disk. */
 int content_compare(struct content *content);
 
 #endif

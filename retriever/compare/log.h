@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The file of a run (PROOF_ENTRIES of lib/report/manifest/finding.h) while it is under way: the
- * entries, and what of the run must outlive a kill.
+ * The file of a comparison that is under way (PROOF_ENTRIES of lib/report/manifest/finding.h): its
+ * entries, and the state that must outlive a kill.
  *
- * What was found in one directory is appended as a whole: its entries and findings, a line
+ * The results of one directory are appended as one block: its entries and findings, and the lines
  *
- *   #dir PATH SIDE STATUS  for each directory in it, which has its turn later: "both" sides are to
- *                       be compared; or it is on one, "here" or "there", and all of it has STATUS
- *   #object OBJECT INODE  for each name of a file that has several on the old server
- *   #done NUMBER COUNTS at its end: it was the NUMBERth of all #dir lines
+ *   #dir PATH SIDE STATUS  for each directory in it, which is compared later.  SIDE is "both"; or
+ *                       the directory is on one side only, "here" or "there", and everything in it
+ *                       has STATUS
+ *   #object OBJECT INODE  for each name of a file that has several names on the old server
+ *   #done NUMBER COUNTS at the end of the block: the directory was the NUMBERth of all #dir lines
  *
- * So the file is the queue too: no table of directories is kept, and memory does not grow with the
- * tree but by one bit a directory.  A kill leaves a piece without its #done, which is cut off; that
- * directory is compared again.  A power cut may cut off more, up to all that was not synced.
+ * So the file is also the queue of directories: there is no table of them, and memory grows by only
+ * one bit for each directory.  A kill may leave a block without its #done line: the block is cut
+ * off, and that directory is compared again.  A power cut may lose more, up to everything that was
+ * not synced.
  */
 #ifndef RETRIEVER_COMPARE_LOG_H
 #define RETRIEVER_COMPARE_LOG_H
@@ -26,7 +28,7 @@ struct proof_counts {
 	guint64 status[PROOF_STATUS_COUNT];
 };
 
-/* What was found in a directory so far.  One thread at a time. */
+/* The results of a directory so far.  One thread at a time. */
 struct proof_block {
 	int dir_fd;
 	GString *text;
@@ -40,8 +42,8 @@ struct proof_log;
 /* Called for each #object of a run that goes on. */
 typedef void (*proof_link_fn)(void *arg, guint64 fileid, guint64 inode);
 
-/* name in dir_fd: begun anew, or gone on with (*counts are those of its blocks).  NULL with *status
- * -errno.  Reads all of it. */
+/* Opens the file name in dir_fd: begins it anew, or goes on with it (then *counts are the sums of
+ * its blocks).  NULL with *status -errno.  Reads the whole file. */
 struct proof_log *proof_log_open(int dir_fd, const char *name, bool anew,
 				 struct proof_counts *counts, proof_link_fn link, void *arg,
 				 int *status);
@@ -57,18 +59,18 @@ struct proof_task {
 };
 
 /*
- * The next directory.  1; 0: there are no more; -ECANCELED after proof_log_stop(); -errno: it
- * cannot be read.  Waits while others may still find some.  Whoever took one gives it back with
- * proof_log_append() or proof_log_drop().
+ * Takes the next directory.  1; 0: there are no more; -ECANCELED after proof_log_stop(); -errno:
+ * the file cannot be read.  Waits while other threads may still find directories.  The caller ends
+ * the task with proof_log_append() or proof_log_drop().
  */
 int proof_log_take(struct proof_log *log, struct proof_task *task);
-/* It is done: appends its block.  0, or -errno: nothing is appended. */
+/* The task is done: appends its block.  0, or -errno: nothing is appended. */
 int proof_log_append(struct proof_log *log, const struct proof_task *task,
 		     struct proof_block *block);
-/* It was not done. */
+/* The task was not done. */
 void proof_log_drop(struct proof_log *log);
 void proof_log_stop(struct proof_log *log);
-/* All is durable after.  0 or -errno. */
+/* Makes everything in the file durable.  0 or -errno. */
 int proof_log_sync(struct proof_log *log);
 
 void proof_block_init(struct proof_block *block, int dir_fd);

@@ -42,7 +42,7 @@ struct proof {
 	struct proof_counts counts; /* with those of directories that are not done */
 	struct proof_counts done;
 	gint64 started; /* monotonic, microseconds */
-	gint64 asked;	/* likewise: when somebody wanted to know how far it is */
+	gint64 asked;	/* monotonic, microseconds: when migratectl last asked about the run */
 	guint64 objects_before;
 	const char *told_by;  /* what clients changed */
 	char *error;	      /* why the last run ended early, or NULL */

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The proof that content came over: both sides are read again and compared, the old one through
- * its backend, in the background, under the volume's bandwidth and pause; this one from the disk.
+ * Runs the proof (migratectl verify --content): reads the whole tree again on both sides and
+ * compares it.  The old server is read through its backend, in the background, under the volume's
+ * bandwidth limit and pause; the new server is read from its disk.
  *
- * A run has threads of its own: one for each of a few directories, a pool for their files, a pool
- * that reads the disk; all as unhurried as the crawler's work (thread.h).  It ends with what it
- * found in PROOF_DIR (lib/report/manifest/finding.h), and goes on after a stop, a kill, or a new
- * start of the retriever, when it is begun again: what was being compared in a directory then is
- * compared anew.
+ * A run has threads of its own: a few that compare a directory each, a pool for files, and a pool
+ * that reads the disk, all at the low priority of the crawler's work (thread.h).  Its findings are
+ * in PROOF_DIR (lib/report/manifest/finding.h).  After a stop, a kill, or a new start of the
+ * retriever, proof_begin() goes on with the run: directories that were not compared to their end
+ * are compared anew.
  *
- * What the proof rests on: entries come from the old server's listings and from this side's, so
- * what neither lists is in neither; bytes are compared as both sides give them, one file after the
- * other, so a volume in use is a moving thing: what clients change is told apart (clients.h).
+ * Limits of the proof: entries come from the listings of both sides, so an object that neither side
+ * lists is not seen.  Bytes are compared as both sides return them, one file after the other, while
+ * clients change the volume: their changes are told from errors by clients.h.
  */
 #ifndef RETRIEVER_COMPARE_PROOF_H
 #define RETRIEVER_COMPARE_PROOF_H
@@ -32,20 +33,20 @@ struct proof *proof_new(struct retriever *retriever);
 void proof_free(struct proof *proof);
 
 /*
- * Begins a run, or goes on with one that was cut short, if it has the same sample, and the same
- * seed where one is given.  0; -EALREADY: one is under way; -EINVAL: there is nothing to compare;
- * -errno with *message, one line (g_free).  Blocks for the disk.
+ * Begins a run, or goes on with a run that was cut short, if it has the same sample, and the same
+ * seed where a seed is given.  0; -EALREADY: a run is under way; -EINVAL: there is nothing to
+ * compare; -errno with *message, one line (g_free).  Blocks for the disk.
  */
 int proof_begin(struct proof *proof, const struct proof_how *how, char **message);
-/* It ends soon, and can be gone on with. */
+/* Stops the run, which ends soon; proof_begin() can go on with it. */
 void proof_stop(struct proof *proof);
-/* One that nobody has asked about for a while is stopped, which is waited for.  Whether none is
- * under way any more. */
+/* Stops a run about which migratectl has not asked for a while, and waits until it has ended, for a
+ * limited time.  Whether no run is under way any more. */
 bool proof_give_way(struct proof *proof);
 
 /* [proof] as of control.h, g_free.  Blocks for the disk. */
 char *proof_text(struct proof *proof);
-/* A page of findings from offset `start` on, likewise. */
+/* A page of findings from offset `start` on, as text of control.h, g_free.  Blocks for the disk. */
 char *proof_list(struct proof *proof, guint64 start);
 
 bool proof_is_under_way(struct proof *proof);

@@ -364,7 +364,8 @@ static bool is_in_itself(struct visit *visit)
 
 /* ---- this side ---- */
 
-/* Of names that are one but for case and the way their characters are put together, or NULL. */
+/* A spelling that is the same for all names that differ only in case and in how their characters
+ * are composed; or NULL. */
 static char *spelling(const char *name)
 {
 	g_autofree char *normal = g_utf8_normalize(name, -1, G_NORMALIZE_ALL_COMPOSE);

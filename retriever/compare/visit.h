@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* One directory on both sides: all its names, and what has them. */
+/* Compares one directory on both sides: all its names, and the objects that have them. */
 #ifndef RETRIEVER_COMPARE_VISIT_H
 #define RETRIEVER_COMPARE_VISIT_H
 
@@ -21,17 +21,18 @@ struct visits {
 	void *arg;
 };
 
-/* The pool's, of user: struct visits. */
+/* The function of the pool of files; visits: its struct visits. */
 void visit_run_file(gpointer file, gpointer visits);
 
 /*
- * Compares what is in the directory, and puts it into the block.  Waits for the old server and the
- * disk, and for the pool.  0, also where it could not be listed (a finding says so); -ECANCELED:
- * nothing of it counts.
+ * Compares the objects in the directory, and puts the results into the block.  Waits for the old
+ * server and the disk, and for the pool.  0, also where the directory could not be listed (a
+ * finding says so); -ECANCELED: the results must not be used.
  *
- * Sampling is systematic in each directory: every 100000/sample-th file in the order of its listing
- * from a place on that the seed and the path say.  So each directory has its share, to within one
- * file, and the same seed has the same files as long as the old server lists them in one order.
+ * Each directory is sampled systematically: every 100000/sample-th file in the order of the
+ * listing, from a place on that is computed from the seed and the path.  So each directory has its
+ * share of the sample, to within one file, and the same seed chooses the same files as long as the
+ * old server lists them in the same order.
  */
 int visit_directory(struct visits *visits, const struct proof_task *task,
 		    struct proof_block *block);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The commands of MIGRATE_OP_CONTROL: what migratectl says, and what the retriever answers, as
- * key-file text (GKeyFile).  A refused command has a negative status and the text is one line that
- * says why and what to do.
+ * The commands of MIGRATE_OP_CONTROL, which migratectl sends, and the retriever's answers, as
+ * key-file text (GKeyFile).  The answer to a refused command has a negative status, and its text is
+ * one line that says why and what to do.
  *
  *   attach [WORDS]     binds the directory `root` to the source: one round trip, no scan; adopt,
  *                      content, keep-extra, accept: struct attach
@@ -48,7 +48,7 @@
  *   errors START       [errors] total next (-1: no more); [error N] path reason errno since (s from
  *                        1970 on), N from START on, with gaps; in further lines: reason TEXT (which
  *                        it contains), below DIRECTORY (a path as it is listed).  `summary START`
- *                        for START: [errors] likewise; [reason N] reason errno since count
+ *                        for START: the same [errors]; [reason N] reason errno since count
  *   trace START        what was done for requests (source/trace.h), from event START on, by page:
  *                      [trace] next overwritten (since START) more=true|false; [events] N=time in
  *                      microseconds since 1970, id, step, operation, offset, length, number,
@@ -60,29 +60,29 @@
  *                      same (enum version_trust); which ones in further lines, as
  *                      errors_filter_take() has them, else all: [retry] forgotten
  *   names HANDLE COOKIE VERIFIER, directory HANDLE: control_old.h; what doors ask
- *   skip HOW PATH      gives up names (skip.h); HOW: names, or all (of directories); more paths, or
- *                      what is meant instead, in further lines: [skip] names directories; with the
- *                      line dry-run only [skip] targets (of both), and [target N] path
+ *   skip HOW PATH      skips names (skip.h); HOW: names, or all (of directories); more paths, or
+ *                      other ways to say which, in further lines: [skip] names directories; with
+ *                      the line dry-run only [skip] targets (of both), and [target N] path
  *   throttle BYTES     background bytes per second, 0: no limit; `throttle default`: what is
  *                      configured.  It is kept (limits_set.h)
- *   pause, resume      background work; demand goes on.  Likewise
+ *   pause, resume      background work; demand goes on.  It is kept, too
  *   verify             walks the whole new tree: [verify] objects unfinished first-unfinished;
  *                      sets the counters right
  *   proof              [proof] state=none|running|stopping|stopped|through number began ended (s)
  *                        sample (of 100000) seed told-by=journal|times objects bytes files-read
  *                        files-cached (not read past the page cache) findings, how many of each
  *                        status (lib/report/manifest/entry.h); error: why it was cut short; while
- * it is running bytes-per-second objects-per-second remaining (s, -1: not known). `proof begin
- * SAMPLE [SEED]`: likewise, of the run that was begun or gone on with; `proof stop`.  `proof list
- * START`: findings from START on: [finding N] path (below the root) kind since (s) text remedy;
- * [list] next
- *                        (-1: no more)
- *   mend PATH          makes one object, below the root, what it is on the old server
+ *                        it is running bytes-per-second objects-per-second remaining (s, -1: not
+ *                        known).  `proof begin SAMPLE [SEED]`: the same, for the run that it has
+ *                        begun or goes on with; `proof stop`.  `proof list START`: findings from
+ *                        START on: [finding N] path (below the root) kind since (s) text remedy;
+ *                        [list] next (-1: no more)
+ *   mend PATH          makes the object at PATH below the root the same as on the old server
  *                      (mend.h): [mend] text
  *   finalize [unwatched]  verify; refuses while anything is unfinished; keeps the report
- *                      elsewhere, removes .migrate/ and what is left of ours: [finalize] losses
- *                      report names-skipped.  unwatched: nothing is moved by programs of this
- *                      machine, of which the kernel cannot tell
+ *                      elsewhere, removes .migrate/: [finalize] losses report names-skipped.
+ *                      unwatched: the administrator says that no program of this machine moves
+ *                      objects, where the kernel cannot report such moves
  *   finalizable [unwatched]  the same, but nothing is kept or removed
  *
  * All numbers are decimal, sizes in bytes.  state: unattached: no record at the root and no

@@ -9,7 +9,7 @@
 #include "retriever/names/old_directory.h"
 #include "retriever/objects/old_handles.h"
 
-#define ASKED_MAX 32 /* who is not answered in time asks again */
+#define ASKED_MAX 32 /* under way; a client that gets no answer in time asks again */
 #define TEXT_MAX  60000
 
 /* -1: it makes no sense. */

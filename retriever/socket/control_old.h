@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What doors ask for clients that go on with the old server's handles (`takeover = all`). */
+/* Commands that doors give for clients that go on using the old server's handles (`takeover =
+ * all`). */
 #ifndef RETRIEVER_SOCKET_CONTROL_OLD_H
 #define RETRIEVER_SOCKET_CONTROL_OLD_H
 
 #include "retriever/objects/retriever.h"
 
-/* Before each of the two that follow: 0; -EBUSY: too many ask, and they must not.  Does not block.
- */
+/* Called before each of the two functions that follow.  0; -EBUSY: too many of these commands are
+ * under way, and neither must be called.  Does not block. */
 int control_old_admit(struct retriever *retriever, const char *argument, char **text);
 
 /*
@@ -17,8 +18,8 @@ int control_old_admit(struct retriever *retriever, const char *argument, char **
  */
 int control_old_names(struct retriever *retriever, const char *argument, char **text);
 
-/* Finds the directory of a handle that is not known yet: old_directory.h.  argument: HANDLE.
- * On a JOB_OLD alone. */
+/* Finds the directory of a handle that is not known yet: old_directory.h.  argument: HANDLE.  On a
+ * JOB_OLD thread only. */
 int control_old_directory(struct retriever *retriever, const char *argument, char **text);
 
 #endif

@@ -16,7 +16,7 @@
 #define FRAMES_AT_ONCE 64		/* of one peer before the others have their turn */
 #define UNREAD_MAX     ((gsize)4 << 20) /* bytes of replies that a peer did not take */
 #define RETRY_MS       20
-#define WATCHER_UNREAD ((gsize)256 << 10) /* likewise, of a watcher */
+#define WATCHER_UNREAD ((gsize)256 << 10) /* the same for a watcher */
 
 struct peer {
 	struct retriever *retriever;
@@ -190,7 +190,7 @@ static void do_hello(struct peer *peer, const struct migrate_frame *frame)
 
 	if (strcmp(name, retriever->config->name) != 0 || frame->length < MIGRATE_ROLE_DOOR ||
 	    frame->length > MIGRATE_ROLE_PLAIN_DOOR) {
-		if (!peer->watcher) /* who is not root writes no log */
+		if (!peer->watcher) /* a peer that is not root cannot fill the log */
 			g_warning("a peer asked for volume `%s`; this is `%s`", name,
 				  retriever->config->name);
 		reply.status = -EINVAL;

@@ -24,7 +24,7 @@ struct requests {
 	GHashTable *brackets; /* of struct bracket by the id of BEGIN; main thread */
 	gint failed_begins;   /* atomic: some of them are no brackets */
 
-	GMutex lock; /* a leaf but for reply */
+	GMutex lock; /* a leaf, except that reply is called under it */
 	bool ended;
 	GHashTable *open; /* of struct request by its id: those that were not answered */
 };
@@ -115,7 +115,8 @@ static void trace(const struct request *request, enum trace_step step, int statu
 
 /* ---- answers ---- */
 
-/* Whoever is first answers: the way, or a cancel. */
+/* Answers the request once: the first caller answers, the function that does the work or a cancel.
+ */
 static void answer(struct request *request, int status, const char *text)
 {
 	struct requests *requests = request->requests;

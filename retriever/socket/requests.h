@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What one peer has asked for and was not answered yet, and its brackets.
+ * The open requests of one peer, those that were not answered yet, and its brackets.
  *
- * Every wait ends: by its answer, by a cancel, or with its peer.  A cancel answers at once and
- * gives back what the request held; what is on its way from the old server by then is still taken,
- * so that it is here when somebody asks again.  A peer may have REQUESTS_MAX requests open, and all
- * peers together as many unfinished objects as three quarters of the process's descriptors: what is
- * more is answered -EAGAIN at once, and objects that are normal notice nothing (I11).
+ * Every wait ends: with its answer, with a cancel, or with its peer.  A cancel is answered at once
+ * and gives back the resources of the request; bytes and names that are on their way from the old
+ * server by then are still stored here, for the next request.  A peer may have REQUESTS_MAX
+ * requests open, and all peers together as many unfinished objects as three quarters of the
+ * process's descriptors: further requests are answered -EAGAIN at once, and requests for normal
+ * objects are not affected (I11).
  */
 #ifndef RETRIEVER_SOCKET_REQUESTS_H
 #define RETRIEVER_SOCKET_REQUESTS_H
@@ -19,7 +20,7 @@
 
 struct requests;
 
-/* Sends a reply of the peer's.  Any thread. */
+/* Sends a reply to the peer.  Any thread. */
 typedef void (*reply_fn)(void *peer, const struct migrate_frame *frame);
 
 /* All that follow are called on the main thread.  id: the peer's, for traces and status. */
@@ -29,14 +30,15 @@ struct requests *requests_new(struct retriever *retriever, const struct trace_id
  * MIGRATE_FDS_LOST where they could not be taken over. */
 bool requests_handle(struct requests *requests, const struct migrate_frame *frame, const int *fds,
 		     size_t nfds);
-/* The peer is gone: its brackets are aborted, nobody waits any more.  reply is not called again. */
+/* The peer is gone: aborts its brackets and ends its waits.  reply is not called again. */
 void requests_end(struct requests *requests);
 
-/* A list for requests_add_open(), which adds those that are open now; g_ptr_array_unref. */
+/* A list for requests_add_open(), which adds the peer's requests that are open now;
+ * g_ptr_array_unref. */
 GPtrArray *requests_list_new(void);
 void requests_add_open(struct requests *requests, GPtrArray *list);
-/* Adds a group "request N" for each of the REQUESTS_DESCRIBED that wait longest, but for the one
- * that asks. */
+/* Adds a group "request N" for each of the REQUESTS_DESCRIBED requests that have waited longest,
+ * without the request that asks for this. */
 void requests_describe(GPtrArray *list, GKeyFile *file);
 
 #endif

@@ -18,7 +18,7 @@
 
 #define GROUPS	     "/etc/group"
 #define PAUSE_MS     200
-#define WATCHERS_MAX 16 /* who is no root has no more of the descriptors that clients need */
+#define WATCHERS_MAX 16 /* peers that are not root get no more of clients' descriptors */
 
 struct server {
 	struct retriever *retriever;
