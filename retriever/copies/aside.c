@@ -253,7 +253,7 @@ static int check_entry(void *arg, const struct own_entry *entry)
 	return has == -EBADMSG ? -ENODATA : has;
 }
 
-/* Nothing of ours is on it in the tree. */
+/* Removes the attributes that an object of a copy has and an object of the tree must not have. */
 static int clear_entry(void *arg, const struct own_entry *entry)
 {
 	int ret = copy_mark_remove_name(entry->dir_fd, entry->name), fd;
@@ -386,10 +386,10 @@ static int rename_apart(int from_fd, const char *name, int to_fd, const char *as
 }
 
 /*
- * What comes back is to be carried to the old server, which has it not: it is a change, and the
- * journal leaves out what this process does.  It goes by way of aside/ itself, because the journal
- * asks later where it came from, and the directories that it was in are removed.  Whoever is killed
- * in between finds it there.
+ * The way back must carry a restored object to the old server, which does not have it: so the
+ * restore has to be a change to the journal, which leaves out the changes of this process.  The
+ * object first goes to aside/ itself, because the journal asks later where it came from, and the
+ * directories that it was in are removed.  After a kill in between it is there.
  */
 static int bring_back(int aside_fd, int from, const char *name, int to)
 {

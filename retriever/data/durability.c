@@ -126,7 +126,7 @@ static void write_back_failed(struct object *object, int err)
 	file->write_error = err;
 }
 
-/* Who is told of a failure may do anything: no lock is held then. */
+/* A callback that is told of a failure may do anything: no lock is held then. */
 static void sync_unlock(struct object *object)
 {
 	int err = file_of(object)->write_error;

@@ -396,7 +396,7 @@ static void apply(struct transfer *t, const uint8_t *data, size_t len)
 		object_forget_later(object);
 		waiters_take(object, &waiters);
 	}
-	turns_leave(object); /* who is answered by another reply may ask for a sync at once */
+	turns_leave(object); /* a waiter that another reply answers may ask for a sync at once */
 	g_mutex_unlock(&object->lock);
 	trace_event(TRACE_WRITTEN, &t->req.trace, "range", t->start, len, 0, ret);
 	if (ret)

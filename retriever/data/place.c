@@ -113,7 +113,7 @@ static void release_place(gpointer held)
 	close(*(int *)held);
 }
 
-/* So that none of them is moved. 0, or -EAGAIN: one is being moved now. */
+/* Holds the directories, so that they are not moved.  0, or -EAGAIN: one is being moved now. */
 static int hold_chain(struct retriever *retriever, const GArray *chain, GArray *held)
 {
 	for (guint i = 0; i < chain->len; i++) {

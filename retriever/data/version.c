@@ -77,9 +77,9 @@ static void take_identity(struct migrate_record *rec, const struct source_attr *
 
 /*
  * Lock held, our bracket open.  The record first says that all of the new size is missing, then the
- * size is set: whoever looks in between finds missing ranges, never zeros.  A crash in between
- * leaves the mark RESIZE, and object_load() sets the size.  The old content stays until it is
- * written over.  What clients set (mode, owner, mtime) is kept; ctime moves.
+ * size is set: a reader in between finds missing ranges, never zeros.  A crash in between leaves
+ * the mark RESIZE, and object_load() sets the size.  The old content stays until it is written
+ * over.  What clients set (mode, owner, mtime) is kept; ctime moves.
  */
 static int take_content(struct object *object, const struct source_attr *attr)
 {

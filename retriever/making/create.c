@@ -103,9 +103,9 @@ static int link_fd(const struct new_object *m, int fd)
 }
 
 /*
- * With its data, which is not durable: the record says that all of it is missing, and goes like
- * that of a file that was filled (durability.h).  The object is there before the name, so that
- * whoever finds the name finds `filled` too.
+ * Links a file together with its data, which is not durable: the record says that all of it is
+ * missing, and is removed like that of a fetched file (durability.h).  The struct object exists
+ * before the name, so that a request that finds the name finds `filled` too.
  */
 static int link_brought(struct new_object *m, int fd, struct migrate_record *rec)
 {
@@ -201,7 +201,8 @@ static int set_staged_directory(struct new_object *m, const char *name)
 	return ret;
 }
 
-/* Whoever takes a directory from the prior copy is done, or has not begun. */
+/* The lock: another thread that takes the directory from the prior copy is done, or has not begun.
+ */
 static int name_staged(const struct new_object *m, const char *name)
 {
 	const bool taken = S_ISDIR(m->entry->attr.mode) && m->retriever->prior;

@@ -2,21 +2,23 @@
 /*
  * Listing the old directory, page by page, and deciding that every name is here (I12).
  *
- * A fill is over when nothing is pending: its listing has come to the end, or failed, and every
- * page was given back by fill_page.c.  The listing is pending until its last page is, and a page
- * before anybody can make it.  So when a fill is over each entry that was listed is here, or
- * fill->name_errors says why not.  A directory that changes under its listing (-EBADMSG) is listed
- * anew, and one of whose names some were not found is listed once more (name_errors.h).
+ * A fill is over when nothing is pending: its listing has come to the end, or failed, and
+ * fill_page.c has given back every page.  The listing counts as pending until its last page does,
+ * and a page counts before a worker can make it.  So when a fill is over each listed entry is here,
+ * or fill->name_errors says why it is not.  A directory that changes while it is listed (-EBADMSG)
+ * is listed anew, and a directory in which some listed names were not found is listed once more
+ * (name_errors.h).
  *
- * The background lists first, all of a directory or as much of it as there is room for, and makes
- * it in the order of fileids then (fill_order.h): the old server may be one of disks.  Clients
- * have other fills, of pages as they come, and so is a listing that is only summed up.  A listing
- * that repeats its names shows only when they are made, so from a name that comes again on nothing
- * more is kept before that.
+ * A background fill first lists the directory, all of it or as much as there is room for, and then
+ * makes the entries in the order of fileids (fill_order.h), because the old server may have disks.
+ * A fill for a client makes each page as it comes, and so does a listing that is only summed up.  A
+ * listing that repeats its names is noticed only when they are made, so once a name comes again no
+ * more entries are kept before the kept ones are made.
  *
- * A fill that left nothing out makes the directory `complete`: nobody makes a name in it any more
- * (directory_names_fixed()).  The record says FILLED when nobody is writing there and no bracket is
- * open.  A crash before that leaves an unfilled directory, and the next fill finds its names there.
+ * A fill that left nothing out makes the directory `complete`: the retriever makes no name in it
+ * any more (directory_names_fixed()).  The record says FILLED when no fill writes there and no
+ * bracket is open.  A crash before that leaves an unfilled directory, and the next fill finds its
+ * names there.
  */
 #include "retriever/names/fill.h"
 
@@ -330,7 +332,8 @@ static struct backend_batch *next_kept(struct fill *fill, int *status)
 	return *status ? NULL : directory_order_take(fill->order, status);
 }
 
-/* On a worker; where it stops, whoever has made a page goes on, as a listing does. */
+/* On a worker.  When it stops, the thread that has made a page goes on with it, as with a listing.
+ */
 static void make_kept(void *arg)
 {
 	struct fill *fill = arg;
@@ -475,8 +478,8 @@ static void page_listed(struct backend_request *req)
 	wait = !eof && fill->pages > PAGES_AHEAD;
 	fill->paused = wait;
 	g_mutex_unlock(&fill->lock);
-	/* where the listing waits, whoever made a page goes on with it: from the unlock on req is
-	 * theirs, and the fill when this page is handed over */
+	/* where the listing waits, the thread that has made a page goes on with it: from the unlock
+	 * on req is that thread's, and so is the fill when this page is handed over */
 	fill_make_page(fill, batch);
 	if (eof)
 		end_listing(fill);

@@ -2,19 +2,20 @@
 /*
  * Making the entries of one page of a listing.
  *
- * An entry is made at once where the listing says enough of it.  Otherwise the old server is asked:
- * for its attributes, for a link's text, for its ACL and extended attributes.  The questions of a
- * page are on their way together.  What answers must be what was listed, by its number; if not, the
- * name is looked up, once, for it may have been removed or replaced since.
+ * An entry is made at once if the listing has everything that is needed.  Otherwise the old server
+ * is asked for the entry's attributes, a link's text, or the ACL and extended attributes.  The
+ * requests of a page are sent together.  The answer must be about the listed object, by its number;
+ * if it is not, the name is looked up once, because the object may have been removed or replaced
+ * since.
  *
- * A page is given back to the listing when the last of its entries is here or in
- * fill->name_errors, so that no directory is called filled with one left out (I12).  Entries are
- * made having entered the directory (fill_enter()), and none any more when another fill has brought
- * every name: a client may have removed it since (I6).
+ * A page is given back to the listing when the last of its entries is here or in fill->name_errors,
+ * so that no directory is marked as filled while an entry is left out (I12).  Entries are made only
+ * after the fill has entered the directory (fill_enter()).  When another fill has brought every
+ * name, no entry is made any more: a client may have removed the name since (I6).
  *
- * A crash leaves some of the names in an unfilled directory, each of an object that was whole
- * before it had the name (make.h).  The next fill finds them there.  A directory among them has its
- * record (finish.h): one that has none is not ours.
+ * A crash leaves some of the names in an unfilled directory.  Each of these objects was made
+ * completely before it got its name (make.h), and the next fill finds it there.  A directory among
+ * them has its record (finish.h); a directory without a record was not made by the retriever.
  */
 #include "retriever/names/fill_page.h"
 
@@ -260,7 +261,7 @@ static int make(struct fill *fill, const struct make_parent *parent,
 	}
 	if (ret >= MAKE_ASK)
 		return ret;
-	if (ret == -ENOENT) /* of ours, not of the old server */
+	if (ret == -ENOENT) /* from here, not from the old server */
 		ret = -EIO;
 	if (ret == -ENOSPC || ret == -EDQUOT)
 		g_atomic_int_inc(&fill->full);
@@ -360,7 +361,7 @@ static void work_done(const struct work *work, bool made)
 
 static void do_all_work(void *arg);
 
-/* It is the fill's next again, after whoever waits to change the directory (I11). */
+/* The work goes on later, after clients that wait to change the directory (I11). */
 static void do_later(struct fill *fill, struct work *work)
 {
 	g_mutex_lock(&fill->work.lock);
@@ -576,7 +577,7 @@ static void ask_object(struct question *q, enum backend_op op)
 
 /* ---- directories that may be taken whole ---- */
 
-/* Whoever waits for names waits for no listing but the directory's own. */
+/* A client that waits for names must not wait for the listing of another directory. */
 static bool may_be_taken(const struct fill *fill, const struct make_parent *parent,
 			 const struct source_entry *entry)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * An old server may answer to a name in any spelling (spelling.h).  Then two clients would have two
- * objects where there was one, so such a directory's names are those of its listing alone, for
- * which a client waits.  Whether it is one is tried with its first names: they are asked for in
- * another spelling as well, at the same time.
+ * An old server may answer to a name in several spellings (spelling.h).  Then two clients could get
+ * two objects here for one object there.  So in a directory for which the old server does that,
+ * only listed names are made, and a client waits for the listing.  The first names that are asked
+ * for in a directory show whether the old server does that: each is looked up in another spelling
+ * as well, at the same time.
  */
 #include "retriever/names/one_name.h"
 
@@ -111,7 +112,7 @@ static void name_make_entered(struct object *object, void *arg)
 			reason = directory_why_other(object, &n->entry);
 			ret = reason ? -EEXIST : 0;
 		}
-		if (ret == -ENOENT) /* of ours, not of the old server */
+		if (ret == -ENOENT) /* from here, not from the old server */
 			ret = -EIO;
 	}
 	if (prior_fd >= 0)

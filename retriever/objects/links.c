@@ -31,7 +31,7 @@ struct one {
 };
 
 struct links {
-	GMutex lock;	  /* a leaf but for templates and the file system */
+	GMutex lock;	  /* only that of templates is taken under it; held over disk access */
 	GHashTable *ones; /* struct one, some of whose names are made, by number */
 	guint n_ones;
 	GHashTable *claims; /* objects, by inode of a prior copy */

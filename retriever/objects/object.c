@@ -194,8 +194,9 @@ static int reopen(struct object *object, int fd, int flags)
 }
 
 /*
- * A crash cut version_take() short: the size is set at last.  Any other size is a client's, though
- * it may not have an answer yet: to raise it again would show zeros to whoever looked before.
+ * A crash cut version_take() short: sets the size that it had not set.  Any other size was set by a
+ * client, which may not have an answer yet: raising that size again would show zeros to a client
+ * that has seen it.
  */
 static int object_mend_size(struct object *object)
 {
@@ -209,7 +210,7 @@ static int object_mend_size(struct object *object)
 	return object_store(object);
 }
 
-/* What clients wrote and no descriptor of ours can speak for. */
+/* Handles bytes that clients wrote and whose write-back no open descriptor can report on. */
 static int object_mend_dirty(struct object *object)
 {
 	struct migrate_record *rec = &object->record;

@@ -5,7 +5,7 @@
 
 struct recounts {
 	GMutex turn;   /* waits for lock: no change begins while a walk waits */
-	GRWLock lock;  /* read: around a change; a leaf but for the file system */
+	GRWLock lock;  /* read: around a change; a leaf, held over disk access */
 	GMutex notes;  /* of all walks; a leaf */
 	GSList *walks; /* of struct recount; lock */
 };
