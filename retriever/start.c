@@ -67,7 +67,7 @@ static bool open_cap(struct retriever *retriever, GError **error)
 	return retriever->cap != NULL;
 }
 
-/* Of a volume that is attached: else attach does. */
+/* Opens the prior copy of an attached volume; else attach opens it. */
 static bool open_prior(struct retriever *retriever, GError **error)
 {
 	int ret = private_is_attached(retriever) && !retriever->copying
@@ -158,8 +158,8 @@ fail:
 }
 
 /*
- * From the outside in: no new requests, no new answers of the old server, then what is under way
- * locally, then what is not durable yet.
+ * Closes the parts from the outside in: first no new requests, then no new answers of the old
+ * server, then the local jobs end, then the rest becomes durable.
  */
 void retriever_close(struct retriever *retriever)
 {

@@ -54,7 +54,7 @@ void asker_submit(struct asker *asker, struct asked *asked, void (*done)(struct 
 		gate_withdraw(asker->retriever->gate, is_ours, asker);
 }
 
-/* One that is waited for. */
+/* A request for which asker_call() waits. */
 struct asker_wait {
 	struct latch latch;
 	struct asker_data *data; /* or NULL */

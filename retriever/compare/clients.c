@@ -20,7 +20,7 @@ struct clients {
 	gint64 refreshed;	       /* monotonic, microseconds */
 };
 
-/* A process has a store open once at a time: who comes second shares it. */
+/* A process can have a store open only once: a second caller shares it. */
 static struct {
 	GMutex lock;
 	struct clients *clients;
@@ -72,7 +72,8 @@ static int64_t ns(const struct statx_timestamp *t)
 	return t->tv_sec * SECOND + t->tv_nsec;
 }
 
-/* Without a time of birth: newer than what the old server has. */
+/* By times: whether a client has changed the object.  If it has no time of birth: whether its mtime
+ * is newer than the old server's. */
 static bool by_times(const struct statx *st, const struct source_attr *there)
 {
 	int64_t born = st->stx_mask & STATX_BTIME ? ns(&st->stx_btime) : there->mtime + 1;
@@ -84,7 +85,7 @@ static bool by_times(const struct statx *st, const struct source_attr *there)
 
 /* ---- by the journal ---- */
 
-/* What rows of files, of directories must say. */
+/* The flags of a row in the journal that count as a change: of files, of directories. */
 static const unsigned flags_of_clients[][2] = {
 	[CLIENTS_CONTENT] = {JOURNAL_MADE | JOURNAL_NAMES | JOURNAL_DATA,
 			     JOURNAL_MADE | JOURNAL_NAMES},

@@ -451,7 +451,7 @@ static void compare_pair(struct pair *pair)
 		compare_all(pair);
 }
 
-/* What is opened must be harmless to open. */
+/* Opens files and directories alone: opening another object may have effects. */
 static int open_here(int dir_fd, const char *name, struct stat *st)
 {
 	struct stat before;

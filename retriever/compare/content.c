@@ -113,7 +113,7 @@ void disk_free(struct disk *disk)
 	g_free(disk);
 }
 
-/* What the cache has may not be what the disk has. */
+/* Opens the file for reads from the disk: the page cache may differ from the disk. */
 static int open_here(struct content *content)
 {
 	const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOATIME | O_CLOEXEC;

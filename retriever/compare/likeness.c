@@ -175,7 +175,8 @@ static bool is_left_out(const struct pair *pair, const char *name)
 	       (left->what & LEFT_MORE && g_str_has_prefix(name, "user."));
 }
 
-/* It may have what the scratch had no room for beside what it lacks itself. */
+/* Whether the object has the source's value of an attribute that the scratch had no room for: the
+ * object may lack other attributes, and so have room for this one. */
 static bool is_value(const struct pair *pair, const char *name)
 {
 	g_autofree char *value = NULL;

@@ -110,7 +110,8 @@ static void add_extent(struct mending *m, uint64_t offset, uint32_t len)
 		g_array_append_val(m->extents, extent);
 }
 
-/* Of a file whose mending was cut short: whether what is not right is what it was before. */
+/* For a file whose mending was cut short: whether each byte that differs from the old server's is
+ * the file's former byte. */
 static bool is_former(struct mending *m, uint64_t offset, const uint8_t *there, const uint8_t *here,
 		      size_t len)
 {
@@ -123,7 +124,8 @@ static bool is_former(struct mending *m, uint64_t offset, const uint8_t *there, 
 	return true;
 }
 
-/* One piece: notes and keeps what differs.  n: how much of it is here. */
+/* Compares one piece, and notes and keeps the bytes that differ.  n: how much of the piece is here.
+ */
 static int keep_piece(struct mending *m, uint64_t offset, uint32_t len, const uint8_t *there,
 		      const uint8_t *here, size_t n)
 {
@@ -209,7 +211,8 @@ static int set_aside(struct mending *m, const struct stat *st, struct migrate_bi
 
 /* ---- writing ---- */
 
-/* part: of the time that who opened it is made to wait. */
+/* Refuses to write on when a process that opens the file waits for longer than a part of its time
+ * (lease_holds()). */
 static int keep_out(struct mending *m, unsigned part)
 {
 	if (lease_holds(&m->lease, part))
@@ -219,7 +222,8 @@ static int keep_out(struct mending *m, unsigned part)
 		      "again when it is closed");
 }
 
-/* A step that is too slow for the kernel's patience may have come after another's. */
+/* Writes one piece while no other process may write.  If the write takes longer than the kernel
+ * makes the other process wait, that process may have written first. */
 static int write_alone(struct mending *m, const uint8_t *bytes, size_t len, uint64_t offset)
 {
 	int ret = keep_out(m, 2);
@@ -229,7 +233,7 @@ static int write_alone(struct mending *m, const uint8_t *bytes, size_t len, uint
 	return ret ? ret : keep_out(m, 1);
 }
 
-/* Who opens it from now on waits until fd is closed. */
+/* Takes the lease: a process that opens the file from now on waits until fd is closed. */
 static int lock_out(struct mending *m)
 {
 	int ret = lease_take(&m->lease, m->fd);
@@ -335,7 +339,7 @@ static bool has_kind(const struct mending *m, unsigned kinds)
 	return false;
 }
 
-/* What cannot be mended. */
+/* Refuses objects that cannot be mended. */
 static int check_mend(struct mending *m)
 {
 	const unsigned ours = 1 << PROOF_CONTENT | 1 << PROOF_ATTRIBUTES | 1 << PROOF_XATTRS;

@@ -9,7 +9,7 @@
 #define XATTR_MENDING "security.migrate.mending"
 #define VERSION	      1
 
-/* Of this machine's file system alone, so as the processor has it. */
+/* The attribute's layout, in the processor's byte order: it is only read on this machine. */
 struct mark {
 	uint8_t version;
 	struct migrate_binding own, aside;

@@ -25,7 +25,7 @@
 #define FOLLOWED_US (3 * G_USEC_PER_SEC)
 #define GIVE_WAY_US (30 * G_USEC_PER_SEC)
 
-/* What a run is by, as its file says. */
+/* The parameters of a run, as its file holds them. */
 struct order {
 	guint64 number, seed;
 	gint64 began, ended;

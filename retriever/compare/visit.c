@@ -47,7 +47,7 @@ static bool is_stopped(struct visit *visit)
 
 /* ---- what was found ---- */
 
-/* Of what is in a directory that is on one side only. */
+/* The status of objects in a directory, from its own status and the side that it is on. */
 static enum proof_status status_below(enum proof_status status, enum proof_side side)
 {
 	if (side == PROOF_BOTH)
@@ -134,7 +134,8 @@ static void judge_missing(struct visit *visit, struct compared *compared)
 		find_missing(compared);
 }
 
-/* What the file's own directory cannot forgive may still have another spelling. */
+/* A missing object may be here under another spelling of its name: so a difference is kept until
+ * the names here are known, and any other status is recorded at once. */
 static void take_missing(struct visit *visit, struct compared *compared)
 {
 	judge_missing(visit, compared);
@@ -150,7 +151,8 @@ static void take_missing(struct visit *visit, struct compared *compared)
 
 /* ---- one name ---- */
 
-/* It may be a directory on one side only, or not be filled here. */
+/* On which side the visit goes on below the object: it may be a directory on one side only, or not
+ * be filled here. */
 static enum proof_side side_to_go(const struct compared *compared, const struct source_entry *entry)
 {
 	if (!S_ISDIR(entry->attr.mode))
@@ -158,7 +160,8 @@ static enum proof_side side_to_go(const struct compared *compared, const struct 
 	return S_ISDIR(compared->entry.mode) && !compared->names_to_come ? PROOF_BOTH : PROOF_THERE;
 }
 
-/* What is here by that name is our own. */
+/* A name that is reserved here: the object that has it here is the retriever's own, so the old
+ * server's is missing. */
 static int find_reserved(struct visit *visit, struct source_entry *entry, struct compared *compared)
 {
 	struct compare *compare = &visit->visits->compare;
@@ -239,7 +242,7 @@ static void begin_file(struct visit *visit, const struct source_entry *entry)
 	wait_until(visit, UNDER_WAY);
 }
 
-/* It is on the old server only, or nobody knows yet. */
+/* Records an object that is on the old server only, as far as is known yet. */
 static void record_there(struct visit *visit, struct source_entry *entry)
 {
 	struct compare *compare = &visit->visits->compare;
@@ -343,7 +346,8 @@ static int look_there(struct visit *visit, const char *path, struct source_objec
 	return ret;
 }
 
-/* It is not here, and what is in it would never end (directory_is_in_itself()). */
+/* Whether the entry is a directory within itself (directory_is_in_itself()): it is not here, and a
+ * walk below it would never end. */
 static bool is_in_itself(struct visit *visit)
 {
 	g_autofree char *path = g_strdup(visit->task->path);
@@ -437,14 +441,14 @@ static void record_extra(struct visit *visit, const char *name)
 	compared_clear(&compared);
 }
 
-/* In the root: what e2fsck(8) has made, and put nothing into. */
+/* Whether the name is the root's lost+found that e2fsck(8) has made and that is empty. */
 static bool is_of_file_system(const struct visit *visit, const char *name)
 {
 	return !*visit->task->path && !strcmp(name, MIGRATE_LOST_FOUND) &&
 	       migrate_is_empty(visit->fd, name);
 }
 
-/* What the old server does not list. */
+/* Records names here that the old server does not list. */
 static int list_here(struct visit *visit)
 {
 	DIR *dir = retriever_list(visit->fd, ".");

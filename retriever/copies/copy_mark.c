@@ -24,7 +24,7 @@ struct mark {
 	bool unsettled;
 };
 
-/* Also of what cannot be opened: a symbolic link, a device. */
+/* A path that also works for objects that cannot be opened: a symbolic link, a device. */
 static void path_of(char path[PATH_ROOM], int dir_fd, const char *name)
 {
 	g_snprintf(path, PATH_ROOM, "/proc/self/fd/%d/%s", dir_fd, name);
@@ -70,7 +70,7 @@ int copy_mark_set_bound(int fd, const struct migrate_binding *binding, uint64_t 
 		       : 0;
 }
 
-/* Of the object of that binding. */
+/* Encodes the mark for the object of that binding. */
 static size_t encode_attr(uint8_t *mark, const struct source_attr *attr,
 			  const struct migrate_binding *binding)
 {
@@ -172,7 +172,7 @@ static int compare_unmarked(int fd, const struct source_attr *attr, bool adopted
 	return ret;
 }
 
-/* Of what cannot be opened, or need not. */
+/* Reads the mark of a name, for objects that cannot be opened or need not be. */
 static bool get_by_name(int dir_fd, const char *name, struct mark *out)
 {
 	struct migrate_binding binding;
@@ -186,7 +186,7 @@ static bool get_by_name(int dir_fd, const char *name, struct mark *out)
 	       decode(mark, len, &binding, out);
 }
 
-/* One without a ctime says nothing of the attributes. */
+/* A mark without a ctime says nothing about the attributes. */
 static int compare_mark(const struct mark *mark, const struct source_attr *attr)
 {
 	if (mark->fileid != attr->fileid || mark->ctime != attr->ctime)

@@ -116,7 +116,7 @@ static GArray *take_listed(const guint8 *text, uint64_t n)
 	return hashes;
 }
 
-/* NULL: it cannot be read, or is none that we store. */
+/* NULL: the file cannot be read, or is not one that listing_entries_store() has written. */
 static guint8 *read_all_listed(int fd, size_t *len)
 {
 	struct stat st;

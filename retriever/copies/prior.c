@@ -25,7 +25,8 @@ const char prior_too_many[] =
 	"more than a tenth of the names of the copy are not on the old server: see whether that is "
 	"the right tree and all of it is mounted there; if it is right: migratectl accept";
 
-/* In a copy that another tool left it is not known how much there is. */
+/* How many names may be set aside: for a copy that another tool made the number of names is not
+ * known. */
 static gint64 names_max(const struct retriever *retriever)
 {
 	gint64 found = COUNT_GET(retriever, files_found) + COUNT_GET(retriever, directories_found);

@@ -81,8 +81,8 @@ static int make_agree(struct object *object)
 	return clip(object, st.st_size);
 }
 
-/* From now on a hole in what clients wrote need not be a loss (dirty.h): the record says so first.
- */
+/* From now on a hole in bytes that clients wrote need not be a loss (dirty.h): the record is stored
+ * with that flag first. */
 static int expect_holes(struct object *object)
 {
 	int ret;
@@ -96,9 +96,9 @@ static int expect_holes(struct object *object)
 	return ret;
 }
 
-/* What is missing is a hole: btrfs makes none there, and then neither moves times nor takes away
- * the set-user-ID of whose is not the caller.  So there is a block of it first, also of the last
- * one that is not all the file's. */
+/* A missing range is a hole already: where btrfs has no block to punch it neither changes times nor
+ * clears the set-user-ID bit for a caller that is not the owner.  So a block is allocated first,
+ * also where the last block is only partly the file's. */
 static void take_block(const struct bracket *bracket)
 {
 	const struct object *object = bracket->object;
@@ -148,7 +148,7 @@ static void bracket_free(struct bracket *bracket)
 	g_slice_free(struct bracket, bracket);
 }
 
-/* Not open any more, or never: gives back what it holds. */
+/* The bracket is not open any more, or never was: gives back the resources that it holds. */
 static void bracket_done_with(struct bracket *bracket)
 {
 	if (bracket->placed)
@@ -170,7 +170,7 @@ static int open_or_queue(struct bracket *bracket)
 	return MIN(ret, 0);
 }
 
-/* There is room in the record.  An error is found by bracket_failed(). */
+/* Called when the record has room.  bracket_failed() reports an error. */
 static void prepared(void *waiting, int status)
 {
 	struct bracket *bracket = waiting;

@@ -49,7 +49,7 @@ static bool file_is_whole(struct object *object)
 	       migrate_extents_empty(&object->record.missing);
 }
 
-/* It has it already where its bytes came with its name. */
+/* Sets the file's mtime back.  A file whose bytes came with its name has it already. */
 static int set_mtime(struct object *object)
 {
 	int64_t mtime = migrate_record_mtime(&object->record);
@@ -414,9 +414,9 @@ static bool round_succeeded(struct snapshot *s)
 }
 
 /*
- * What could not be written back is told once for the whole file system, and maybe to the round
- * before the one that an object is in.  An object's own descriptor tells it too: from the first
- * failure on that is asked for each.
+ * The kernel reports a failed write-back once for the whole file system, and maybe to an earlier
+ * round than the object's own.  The object's own descriptor reports the failure too: from the first
+ * failure on each descriptor is synced.
  */
 int durability_sync_all(struct retriever *retriever)
 {
@@ -426,7 +426,7 @@ int durability_sync_all(struct retriever *retriever)
 	return -errno;
 }
 
-/* One of a round: whether its own bytes are durable now. */
+/* For one object of a round: whether its own bytes are durable now. */
 static bool round_sync(struct snapshot *s, bool each, int failed)
 {
 	struct object *object = s->object;

@@ -17,7 +17,7 @@
 #define DEMAND_MIN ((uint64_t)64 << 10) /* costs the old server no more than a byte */
 #define WINDOW_MIN ((uint32_t)256 << 10)
 #define WINDOW_MAX ((uint32_t)8 << 20)
-/* Planned at a time; the rest when half of it has come. */
+/* Bytes that are planned at a time; more is planned when half of them have come. */
 #define PLAN_MAX ((uint64_t)64 << 20)
 /* So many holes of a file are remembered until it is durable; past that zeros are written. */
 #define ZEROS_MAX 4096
@@ -131,7 +131,7 @@ static void submit(struct retriever *retriever, struct transfer *list)
 	}
 }
 
-/* Lock held: nobody who comes now waits for it. */
+/* Lock held: later requests do not join this transfer any more. */
 static void clear_inflight(const struct transfer *t)
 {
 	migrate_extents_remove(&file_of(t->object)->inflight[t->background], t->start, t->end);
@@ -498,8 +498,9 @@ static void deliver(struct transfer *t, const uint8_t *data, size_t len)
 	next_part(t, len);
 }
 
-/* What was read by its handle is the object, also where its file system has another fsid now, and
- * so another number for the whole source. */
+/* Whether the bytes are of the version that the record names.  A file that was read by its handle
+ * is the object, even if its file system has another fsid now, and so every file of the source
+ * another number. */
 static bool same_as_recorded(struct transfer *t)
 {
 	const struct migrate_record *rec = &t->object->record;

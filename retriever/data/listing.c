@@ -60,7 +60,7 @@ static GBytes *make_listing_key(const struct source_object *directory, bool dema
 
 /* ---- who looks for something ---- */
 
-/* Those of one fileid. */
+/* Answers all searches for one fileid. */
 static void answer_seekers(struct seeker *seeker, int status, const char *name)
 {
 	struct seeker *next;
@@ -72,7 +72,7 @@ static void answer_seekers(struct seeker *seeker, int status, const char *name)
 	}
 }
 
-/* Those who have come meanwhile.  Whether there is anybody. */
+/* Takes in the searches that have come meanwhile.  Whether any search is left. */
 static bool take_joining(struct listing *listing, bool late)
 {
 	struct listings *listings = listing->retriever->listings;
@@ -88,7 +88,7 @@ static bool take_joining(struct listing *listing, bool late)
 	return g_hash_table_size(listing->seekers) > 0;
 }
 
-/* Who came late and was not found takes part in the next pass. */
+/* A search that came late and found nothing takes part in the next pass. */
 static void end_pass(struct listing *listing, int status)
 {
 	GHashTableIter iter;

@@ -59,7 +59,7 @@ static int mark_returned(struct retriever *retriever, int fd)
 
 #define OPEN_DIR (O_RDONLY | O_DIRECTORY | O_NOATIME | O_CLOEXEC)
 
-/* One in memory still says normal. */
+/* Loads the new record of a directory that is in memory as normal. */
 static void reload(struct retriever *retriever, int fd)
 {
 	struct object *object;
@@ -133,7 +133,8 @@ static int hold_chain(struct retriever *retriever, const GArray *chain, GArray *
 	return 0;
 }
 
-/* From the top down: a crash in between leaves nothing unfinished below something normal. */
+/* Marks the directories from the top down, so that a crash in between leaves no unfinished
+ * directory below a normal one. */
 static int mark_held(struct retriever *retriever, const GArray *held)
 {
 	int ret = 0;

@@ -32,7 +32,7 @@ static enum backend_priority priority_of(const struct found *found)
 	return found->demand ? BACKEND_DEMAND : BACKEND_READAHEAD;
 }
 
-/* One LOOKUP, waited for. */
+/* Makes one LOOKUP, and waits for it. */
 static int look_up_name(struct retriever *retriever, struct found *at, const char *name)
 {
 	struct backend_request req = {
@@ -121,7 +121,7 @@ static int find_again(struct object *object, struct found *found)
 	return ret ? ret : LISTED;
 }
 
-/* What the listing of its directory said. */
+/* Uses the result of the listing of the object's directory. */
 static int find_listed(struct object *object, struct found *found, int status, const char *name)
 {
 	int ret = status ? status : look_up_name(object->retriever, found, name);
@@ -157,7 +157,7 @@ static int adopt(struct object *object, const struct found *found, enum version_
 		       : version_take(object, &found->source, &found->attr, trust, reason);
 }
 
-/* Not found: why. */
+/* The error for an object that was not found, with its reason. */
 static int look_status(int ret, const struct found *found, const char **reason)
 {
 	if (ret == -ELOOP) {

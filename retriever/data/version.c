@@ -11,7 +11,8 @@
 #include "retriever/data/durability.h"
 #include "retriever/objects/templates.h"
 
-/* A bracket of our own keeps fills and clients out.  NULL: it could not be opened. */
+/* Opens a bracket for the retriever itself, which keeps fills and clients out.  NULL: it could not
+ * be opened. */
 static struct bracket *bracket_now(struct object *object)
 {
 	struct latch latch;
@@ -154,7 +155,8 @@ static int take_lightly(struct object *object, const struct source_object *sourc
 	return *reason ? -ESTALE : 1;
 }
 
-/* Lock held, our bracket open: nobody writes to it. */
+/* Lock held and the retriever's own bracket open: neither a fill nor a client writes to the file.
+ */
 static int take_source_version(struct object *object, const struct source_object *source,
 			       const struct source_attr *attr, enum version_trust trust,
 			       const char **reason)

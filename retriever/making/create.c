@@ -17,8 +17,9 @@
 #include "retriever/objects/sparse.h"
 #include "retriever/progress/recount.h"
 
-/* What came with the answer, before anybody can see the file.  Where it cannot be written, or too
- * many files with theirs are open until they are durable, it is fetched again like any other. */
+/* Writes the data that came with the answer, before the file can be seen.  If it cannot be written,
+ * or if too many files with data are open until they are durable, the data is fetched again like
+ * any other. */
 static void write_data(struct new_object *m, int fd)
 {
 	const struct source_xattrs *xattrs = m->xattrs;
@@ -327,7 +328,7 @@ static int create_provisional(const struct new_object *m, const char *id, bool a
 	return ret;
 }
 
-/* Then nothing gets a name there any more. */
+/* Whether the directory was removed: then no object can get a name there. */
 static bool is_removed(int dir_fd)
 {
 	struct stat st;

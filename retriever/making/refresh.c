@@ -15,8 +15,8 @@
 #include "retriever/making/create.h"
 #include "retriever/objects/links.h"
 
-/* Data that is newer than the old server's, and what is below a directory, is nobody's to destroy.
- */
+/* Removes another version, or sets it aside: data that is newer than the old server's, and objects
+ * below a directory, must not be destroyed. */
 static int put_away(struct new_object *m, const struct stat *st)
 {
 	struct retriever *retriever = m->retriever;
@@ -45,7 +45,7 @@ static int replace(struct new_object *m, const struct stat *st)
 	return ret ? ret : create_object(m);
 }
 
-/* It is to be listed (again). */
+/* Marks the directory as unfilled, so that it is listed (again). */
 static int set_unfilled(struct new_object *m, int fd)
 {
 	struct retriever *retriever = m->retriever;

@@ -11,7 +11,7 @@
 #include "retriever/copies/prior.h"
 #include "retriever/objects/old_handles.h"
 
-/* Nobody can see it while its attributes are set. */
+/* Sets the attributes while the object is still in the prior copy, where no client can see it. */
 static int set_prior_attributes(struct new_object *m, int fd)
 {
 	const struct source_attr *attr = &m->entry->attr;
@@ -71,7 +71,8 @@ static bool settle(const struct new_object *m, int *ret)
 	return *ret != 0;
 }
 
-/* One of several names goes by way of links/, where anything may be moved. */
+/* Gives the object the project of its new directory.  An object with several names comes by way of
+ * links/, into which an object of any project can be moved. */
 static int give_project(const struct new_object *m)
 {
 	struct project project;

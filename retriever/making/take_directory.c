@@ -21,7 +21,7 @@ static const struct source_entry *entry_of(const struct backend_batch *listing, 
 	return &g_array_index(listing->entries, struct source_entry, i);
 }
 
-/* Negative: there is none. */
+/* Opens the prior directory of that name.  Negative: there is no such directory. */
 static int open_prior(const struct retriever *retriever, const struct make_parent *parent,
 		      const char *name)
 {
@@ -128,7 +128,8 @@ static int unmark_all(int dir_fd, const struct backend_batch *listing)
 	return ret;
 }
 
-/* It stays, and they are taken one by one. */
+/* Sets the marks again when the directory stays in the prior copy: its files are taken one by one.
+ */
 static void mark_all(int dir_fd, const struct backend_batch *listing)
 {
 	for (guint i = 0; i < listing->entries->len; i++) {
@@ -150,7 +151,7 @@ static int put_filled(const struct new_object *m, int fd)
 	return ret;
 }
 
-/* Nobody can see it while its attributes are set. */
+/* Prepares the directory while it is still in the prior copy, where no client can see it. */
 static int prepare_directory(struct new_object *m, int fd)
 {
 	const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT},

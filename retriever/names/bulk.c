@@ -97,7 +97,7 @@ static void start_file(struct bulk *bulk, int fd)
 	transfer_fetch(object, 0, INT64_MAX, true, file_done, file);
 }
 
-/* Takes fd.  Whether all of it is here, and waits to be durable at most. */
+/* Takes fd.  Whether all bytes of the file are here, so that at most it has to become durable. */
 static bool is_here(struct bulk *bulk, int fd)
 {
 	struct object *object;
@@ -145,7 +145,7 @@ static bool consider_file(struct bulk *bulk, const char *name)
 	return room;
 }
 
-/* As many as there is room for. */
+/* Collects as many unfinished files as there is room for. */
 static void collect_files(struct bulk *bulk)
 {
 	struct dirent *e;

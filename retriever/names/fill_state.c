@@ -20,7 +20,8 @@
 #include "retriever/objects/waiters.h"
 #include "retriever/progress/recount.h"
 
-/* What is missing is room for attributes. */
+/* Whether the file system has free blocks: then the error means that there is no room for
+ * attributes. */
 static bool has_free_blocks(int fd)
 {
 	struct statvfs fs;
@@ -158,8 +159,8 @@ static int take_back(struct object *object, const GPtrArray *unlisted, const cha
 	return ret;
 }
 
-/* What is in it must be what was listed (I13).  -ENOTUNIQ: that lacks something, which the next
- * fill names; else as of what deals with the rest. */
+/* Checks that the directory has exactly the listed names (I13).  -ENOTUNIQ: a listed name is not
+ * here, which the next fill names; else the result of dealing with unlisted names. */
 static int compare_names(struct object *object, const char *path)
 {
 	struct retriever *retriever = object->retriever;
@@ -188,7 +189,7 @@ static int compare_names(struct object *object, const char *path)
 	return ret;
 }
 
-/* What is here, or in the prior copy, and not on the old server. */
+/* Deals with names that are here, or in the prior copy, and not on the old server. */
 static int put_rest_away(struct object *object)
 {
 	g_autofree char *path = object_source_path(object);
@@ -216,7 +217,7 @@ static const char *why_not_complete(int status)
 	}
 }
 
-/* On a worker, having entered: nobody makes a name any more. */
+/* On a worker, after entering the directory: no name is made in it any more. */
 static void complete(void *arg)
 {
 	struct object *object = arg;

@@ -42,7 +42,7 @@ static void tried(void *arg, int status)
 	g_atomic_int_add(&later->under_way, -1);
 }
 
-/* What was put off has come by another way. */
+/* Whether the object that was put off has come by another way. */
 static bool needs_nothing(struct object *object)
 {
 	bool nothing;

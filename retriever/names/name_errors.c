@@ -38,7 +38,7 @@ void name_errors_reset(struct name_errors *failed)
 	skip_names_reset(failed->skip);
 }
 
-/* What it means for the directory: what is wrong with one name is that name's. */
+/* What the error means for the directory: an error of one name does not count for the directory. */
 static int directory_status(int status)
 {
 	switch (status) {
@@ -81,8 +81,8 @@ static bool is_gone_again(struct name_errors *failed, const char *name)
 	return known;
 }
 
-/* Of errors that are not the old server's of today, nor of a full or broken disk: those that the
- * same name will meet again. */
+/* Whether the same name will meet this error again: not an error that the old server gives for now,
+ * nor one of a full or broken disk. */
 static bool is_lasting(int status)
 {
 	switch (status) {

@@ -43,7 +43,7 @@ static int check_is_directory(struct retriever *retriever, const struct source_o
 	return !ret && !S_ISDIR(req.attr.mode) ? -ENOTDIR : ret;
 }
 
-/* From a directory to the one that it is in. */
+/* Goes from a directory to its parent. */
 static int go_up(struct retriever *retriever, struct source_object *at)
 {
 	struct backend_request req = {.op = BACKEND_LOOKUP, .up = true};

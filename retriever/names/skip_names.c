@@ -173,7 +173,7 @@ uint64_t skip_names_count(struct skip_names *skip)
 	return n;
 }
 
-/* Without what could be done about it. */
+/* The reason without its remedy. */
 static char *why(const char *reason)
 {
 	static const char *const cures[] = {": rename",	 ": make it", ": repair", ": give it",
@@ -197,8 +197,9 @@ int skip_names_record_path(struct retriever *retriever, const char *path, const 
 	return losses_add(retriever->losses, LOSS_NAME, path, text);
 }
 
-/* What of the directory has no name here.  Under the path that it had there, too: clients may
- * rename it here, and the way back must not take for removed what never came. */
+/* Records skipped entries of the directory that have no name here.  They are recorded also under
+ * the directory's path on the old server: clients may rename the directory here, and the way back
+ * must not take objects that never came for removed ones. */
 static int record_nameless(struct skip_names *skip, struct retriever *retriever, const char *source,
 			   const char *text)
 {
@@ -249,7 +250,8 @@ static bool is_left_out(struct skip_names *skip, const char *dir, const char *sh
 	return is;
 }
 
-/* Of names that are too many to be told, what the copy has may be any that the tree does not. */
+/* Whether a name of the prior copy may be one of the skipped names that the listing does not tell:
+ * any name may be that the tree does not have. */
 static bool may_be_untold(const struct skip_names *skip, int dir_fd, const char *name)
 {
 	return skip->untold && faccessat(dir_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0;

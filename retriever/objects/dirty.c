@@ -9,8 +9,8 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-/* As a program would that has the file mapped and writes what is there: no byte is moved, so that
- * nothing of a client's is undone that is under way. */
+/* Marks the pages dirty as a program does that has the file mapped and writes to it: no byte is
+ * copied, so that no write of a client that is under way is undone. */
 static int touch_pages(int fd, uint64_t start, uint64_t end)
 {
 	uint64_t from = start - start % sysconf(_SC_PAGESIZE);

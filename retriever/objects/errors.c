@@ -116,7 +116,7 @@ void errors_add_name(struct errors *errors, int dir_fd, const char *name, int st
 	add_error(errors, dir_fd, name, text_utf8(raw), status, reason);
 }
 
-/* Not as long as what is shown may be. */
+/* A checksum, because the shown name may be too long. */
 char *errors_refused_name(const char *shown)
 {
 	g_autofree char *sum = g_compute_checksum_for_string(G_CHECKSUM_SHA1, shown, -1);

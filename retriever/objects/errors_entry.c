@@ -60,7 +60,7 @@ char *error_entry_line(enum error_change change, const struct error_entry *entry
 	return g_string_free(line, FALSE);
 }
 
-/* Of an object that had no handle to be told the type alone is there. */
+/* For an object whose handle could not be read, only the type is there. */
 static bool parse_key(const char *text, struct migrate_binding *key)
 {
 	uint8_t bytes[1 + sizeof key->bytes];

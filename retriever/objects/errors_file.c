@@ -76,7 +76,8 @@ int errors_file_append(struct errors_file *file, const char *lines, size_t len)
 	return ret;
 }
 
-/* What is known of it ends behind the line. */
+/* The end of the line at offset in the part that was read last, or NULL if the line's end is not in
+ * it. */
 static const char *seen_end(const struct errors_file *file, uint64_t offset)
 {
 	if (!file->seen || offset < file->seen_at || offset >= file->seen_at + file->seen_len)

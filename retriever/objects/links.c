@@ -23,7 +23,7 @@ struct linked_name {
 	int64_t mtime;
 };
 
-/* An object there. */
+/* An object on the old server. */
 struct one {
 	struct one *next; /* with the same number */
 	struct linked_name name;
@@ -185,10 +185,10 @@ static struct linked_name name_of_link(const struct source_attr *attr)
 }
 
 /*
- * One more name is made.  With the last the provisional one goes, so that the link count is right.
- * It must not go before: the rest would become another file.  So a name is counted when it is
- * there, in memory and then in .migrate/linked-names; what a crash keeps from the list is counted
- * too low, and then the provisional name stays until the end.
+ * One more name is made.  The provisional name is removed with the last name, so that the link
+ * count is right.  It must not be removed earlier, or the other names would become another file.
+ * So a name is counted after it was made, in memory and then in .migrate/linked-names; if a crash
+ * loses a line of that list, the count is too low, and the provisional name stays until the end.
  */
 void links_count(struct retriever *retriever, const struct source_attr *attr)
 {
@@ -236,7 +236,7 @@ static bool is_data(const struct stat *st, uint64_t size, int64_t mtime)
 	       mtime_is(st->st_mtim, mtime);
 }
 
-/* Since there are provisional names somebody has given it this mtime. */
+/* Whether the mtime was set since .migrate/links was made, so by a client. */
 static bool is_newer_than_store(const struct retriever *retriever, const struct stat *st)
 {
 	struct statx links;

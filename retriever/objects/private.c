@@ -120,8 +120,9 @@ static void set_busy(struct retriever *retriever, GError **error)
 }
 
 /*
- * One retriever per volume.  It locks .migrate/, and the root itself as long as there is none.
- * Doors hold the root too when something is placed there, and until the retriever answers.
+ * Makes sure that a volume has one retriever: it locks .migrate/, and the root itself as long as
+ * there is no .migrate/.  Doors lock the root too when an object is placed there, and until the
+ * retriever answers.
  */
 static int lock_root(struct retriever *retriever)
 {
@@ -132,8 +133,8 @@ static int lock_root(struct retriever *retriever)
 	return retriever->root_hold < 0 ? -EBUSY : private_open(retriever, false);
 }
 
-/* Without it there is no volume yet, or no more; with a record at the root it was lost: the handles
- * are found again by path. */
+/* If there is no .migrate/, the root is not a volume yet, or not any more.  But if the root has a
+ * record, .migrate/ was lost, and is made again; the handles are found again by path. */
 static bool open_or_remake(struct retriever *retriever, GError **error)
 {
 	struct migrate_record rec;

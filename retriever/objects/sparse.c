@@ -97,7 +97,8 @@ int sparse_pwrite(int fd, const uint8_t *data, size_t len, uint64_t offset,
 	return 0;
 }
 
-/* What is there already: zeros among it are as they would have been written. */
+/* Handles bytes that are in the file already: the zeros among them count as if they had been
+ * written. */
 static int keep_sparse(int fd, const uint8_t *data, size_t len, uint64_t offset,
 		       struct migrate_extents *zeros)
 {

@@ -14,7 +14,7 @@ const char *volume_state_name(enum volume_state state)
 	return state_names[state];
 }
 
-/* By a release that left no mark at the root. */
+/* Whether the volume was finished by an earlier release, which left no mark at the root. */
 static bool has_kept_losses(const struct retriever *retriever)
 {
 	return retriever->config->report && access(retriever->config->report, F_OK) == 0;

@@ -97,7 +97,7 @@ int turns_begin(struct object *object, struct turn *turn)
 	return 1;
 }
 
-/* It is the fills' turn, where some wait. */
+/* Ends the bracket; if fills wait, it is their turn. */
 void turns_end(struct object *object, struct turn *turn)
 {
 	struct turns *turns = &object->turns;

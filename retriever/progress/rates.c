@@ -43,7 +43,7 @@ static struct sample current_sample(struct rates *rates)
 	return s;
 }
 
-/* What is only a cache is written down, off the main thread: the disk may be slow. */
+/* Saves files that are only caches, not on the main thread, because the disk may be slow. */
 static void save(void *arg)
 {
 	struct rates *rates = arg;
@@ -144,7 +144,8 @@ static bool volume_is_full(struct retriever *retriever, int64_t bytes)
 	return left < FULL_BYTES && (names || (int64_t)left < bytes);
 }
 
-/* What keeps it from being told before anything is measured; .reason NULL: nothing. */
+/* Why no estimate is possible, as far as that is known without measuring; .reason NULL: no such
+ * reason. */
 static struct estimate_time obstacle(struct retriever *r, int64_t files, int64_t bytes)
 {
 	const bool names = !COUNT_GET(r, exact) || COUNT_GET(r, unfilled);

@@ -12,7 +12,8 @@
 
 #define ERRORS_PAGE 100
 
-/* Whether what failed with the object, or with a name in that directory, is none any more. */
+/* Whether an entry of the list is over: the object has not failed any more, or the directory of the
+ * name is filled. */
 static bool is_over(int fd, bool name)
 {
 	struct migrate_record rec;

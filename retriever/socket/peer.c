@@ -89,7 +89,7 @@ static gboolean send_again(gpointer arg)
 	return G_SOURCE_REMOVE;
 }
 
-/* Where memory is short the socket can be written, and cannot. */
+/* If memory is short poll() reports the socket as writable although a write fails. */
 static gboolean on_writable(gint fd, GIOCondition condition, gpointer arg)
 {
 	struct peer *peer = arg;
@@ -210,7 +210,7 @@ static bool says(const struct migrate_frame *frame, const char *word)
 	return frame->text_len == strlen(word) && !memcmp(frame->text, word, frame->text_len);
 }
 
-/* What is not named here is refused. */
+/* Only the frames named here are accepted. */
 static gboolean handle_watcher(struct peer *peer, const struct migrate_frame *frame)
 {
 	static const char why[] = "only root may do this; members of the group " MONITOR_GROUP

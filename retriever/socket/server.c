@@ -48,7 +48,8 @@ static gboolean listen_again(gpointer arg)
 	return G_SOURCE_REMOVE;
 }
 
-/* Who waits there would wake us again at once. */
+/* Stops listening for a moment: a peer that waits for its connection would wake the loop again at
+ * once. */
 static gboolean pause_listening(struct server *server)
 {
 	g_warning("no connection can be taken: %s%s", g_strerror(errno), advice_for(errno));
@@ -56,7 +57,7 @@ static gboolean pause_listening(struct server *server)
 	return G_SOURCE_REMOVE;
 }
 
-/* Of the peer's process, when it connected. */
+/* Whether the peer's process was in that group when it connected. */
 static bool is_in_group(int fd, const struct ucred *cred, gid_t group)
 {
 	socklen_t len = NGROUPS_MAX * sizeof(gid_t);
@@ -110,8 +111,8 @@ static void describe(void *arg, GKeyFile *file)
 	requests_describe(list, file);
 }
 
-/* 0: there is none.  Of this machine's own groups: another place for them may take its time to
- * answer, and clients wait until we listen. */
+/* The group of watchers, from this machine's own file; 0: there is no such group.  A directory
+ * service may be slow to answer, and clients wait until the socket is there. */
 static gid_t group_of_monitors(void)
 {
 	g_autofree char *text = NULL;
@@ -130,7 +131,7 @@ static gid_t group_of_monitors(void)
 	return 0;
 }
 
-/* A socket file that nobody listens on is left over from a kill: the volume's lock is ours. */
+/* A socket file that is there was left by a kill, because this process holds the volume's lock. */
 static int listen_on(const char *path, gid_t monitors, GError **error)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};

@@ -23,7 +23,7 @@
 #include "retriever/volume/skip_file.h"
 #include "retriever/volume/verify.h"
 
-/* The root's mtime is the clients': removing our directory must not move it. */
+/* Removes .migrate/ and keeps the root's mtime, which is clients' to change. */
 static void remove_private(struct retriever *retriever)
 {
 	struct stat st;
@@ -85,7 +85,8 @@ static char *finalized(struct retriever *retriever, uint64_t losses, uint64_t na
 	return g_key_file_to_data(f, NULL, NULL);
 }
 
-/* What is in no directory that was compared has been looked at by nobody. */
+/* Sets aside the rest of the prior copy, which was never compared, and refuses while anything is
+ * set aside: the administrator has to look at it first. */
 static int check_aside(struct retriever *retriever, char **message)
 {
 	const char *name = retriever->config->name;

@@ -85,7 +85,7 @@ static int is_unfinished_fd(int fd, const struct stat *st)
 	return ret == -EBADMSG ? 1 : ret;
 }
 
-/* By its handle, as its name may be another by now. */
+/* Looks at a moved object by its handle, because its name may have changed again. */
 static int check_moved(struct move_watch *moved, const struct event *event)
 {
 	int fd = retriever_open_binding(moved->retriever, &event->object, O_PATH), ret;
@@ -108,7 +108,7 @@ static int check_moved(struct move_watch *moved, const struct event *event)
 	return 0;
 }
 
-/* One event; at is aligned to 4.  Its length, 0 if it makes no sense, or -errno. */
+/* Handles one event; at is aligned to 4.  Returns its length, 0 if it makes no sense, or -errno. */
 static int take_one(struct move_watch *moved, const char *at, size_t room)
 {
 	union {

@@ -63,7 +63,7 @@ static int copy_file(int from_dir, int to_dir, const char *name)
 	return ret;
 }
 
-/* Of an earlier volume. */
+/* Removes the findings of an earlier volume. */
 static int remove_kept(const struct volume_config *config)
 {
 	g_autofree char *path = proof_place_path(config), *dir = g_path_get_dirname(path);

@@ -65,7 +65,8 @@ static int renew(struct object *object, enum version_trust trust, struct refind_
 	return ret ? ret : version_take(object, NULL, &req.attr, trust, reason);
 }
 
-/* What is searched for now concludes from what was there before: it does not count. */
+/* Clears the object's error.  A search that is under way began before this, so its result does not
+ * count. */
 static void clear_mark(struct object *object)
 {
 	g_mutex_lock(&object->lock);
@@ -130,7 +131,7 @@ static void retry_moved(struct retriever *retriever, GPtrArray *lot, enum versio
 	g_ptr_array_set_size(lot, 0);
 }
 
-/* What fails again, or could not be tried, stays listed where it is. */
+/* Objects that fail again, or that could not be tried, keep their entries in the list. */
 int retry_all(struct retriever *retriever, const struct errors_filter *filter,
 	      enum version_trust trust, char **text)
 {

@@ -13,7 +13,7 @@
 #include "retriever/objects/object.h"
 #include "retriever/volume/skip_file.h"
 
-/* What was asked for. */
+/* A command, parsed. */
 struct order {
 	bool all, leave, filtered, dry_run;
 	char **lines;
@@ -300,7 +300,7 @@ static int tell_targets(const struct skipping *s, char **text)
 	return 0;
 }
 
-/* FALSE: it is none. */
+/* FALSE: the argument is not a valid command. */
 static bool parse_skip(const char *argument, struct order *order)
 {
 	if (!argument ||

@@ -75,7 +75,7 @@ static int add_name(GPtrArray *names, int dir_fd, const char *text)
 
 /* ---- its names ---- */
 
-/* Where it is as far as the kernel knows. */
+/* Adds the name by which the kernel knows the file. */
 static int find_by_path(struct object *object, GPtrArray *names)
 {
 	g_autofree char *path = retriever_fd_path(object->fd);
@@ -201,7 +201,7 @@ static int fill_and_wait(int dir_fd, struct retriever *retriever)
 	return ret;
 }
 
-/* Where it is in a directory that is not, it would be made again. */
+/* Fills the directories of all names: an unfilled one would get the file again. */
 static int fill_all(struct retriever *retriever, const GPtrArray *names, char **text)
 {
 	for (guint i = 0; i < names->len; i++) {
@@ -247,7 +247,8 @@ static int open_aside(struct retriever *retriever)
 	return fd < 0 ? -errno : fd;
 }
 
-/* What is in aside_fd is the file's: it goes, but what another tool had copied stays. */
+/* Takes the name in aside_fd if it is the file: removes it, but keeps bytes that another tool had
+ * copied. */
 static int take_moved(struct object *object, int aside_fd, const char *as, const char *path,
 		      const char *name)
 {
@@ -258,13 +259,14 @@ static int take_moved(struct object *object, int aside_fd, const char *as, const
 	return ret;
 }
 
-/* What it is called there meanwhile.  g_free. */
+/* The name that it has in aside/ meanwhile.  g_free. */
 static char *name_aside(uint64_t fileid)
 {
 	return g_strdup_printf(LEFT "%016" G_GINT64_MODIFIER "x", fileid);
 }
 
-/* A client's, who was faster; it is beside its place where that is taken once more. */
+/* Moves back an object that a client has put in the file's place; if the place is taken again,
+ * beside it under another name. */
 static int give_back(int aside_fd, const char *as, const struct name *name)
 {
 	g_autofree char *beside = g_strdup_printf("%.200s.%s", name->name, as);
@@ -391,7 +393,8 @@ int skip_file(struct object *object, const char *reason, const char *because, un
 	return 0;
 }
 
-/* Another stub of that name is one that clients had put there. */
+/* Whether the stub was left by a killed command: another stub of such a name was put there by
+ * clients. */
 static bool is_left(int aside_fd, const char *name)
 {
 	int fd = openat(aside_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);

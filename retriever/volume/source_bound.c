@@ -29,7 +29,8 @@ static char *read_bound(const struct retriever *retriever)
 	return len > 0 ? g_strstrip(g_strndup(text, len)) : NULL;
 }
 
-/* Without its options, and who logs in: they say how it is read, and not what.  g_free. */
+/* The URL without its options and user: these say how the source is read, not which source it is.
+ * g_free. */
 static char *tree_of_url(const char *url)
 {
 	g_autofree char *place = g_strndup(url, strcspn(url, "?"));
@@ -52,7 +53,8 @@ static bool is_same_place(const char *a, const char *b)
 	return !strcmp(first, second);
 }
 
-/* As the root's record has it.  Its handle does not count: fsid=0 has the same on every server. */
+/* Whether the source's root is the one in the root's record.  The handle does not count: with
+ * fsid=0 it is the same on every server. */
 static bool is_same_root(const struct retriever *retriever)
 {
 	const struct source_attr *attr = &retriever->source_root_attr;

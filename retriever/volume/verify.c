@@ -59,8 +59,8 @@ static void list_failed(struct walk *walk, int fd, const struct migrate_record *
 			      "it failed before the retriever was started again");
 }
 
-/* What clients wrote just before an earlier retriever was killed is here as long as the file system
- * stays mounted.  It becomes durable, also where nobody asks for it any more. */
+/* Bytes that clients wrote just before an earlier retriever was killed are here as long as the file
+ * system stays mounted.  They are made durable, even if no client asks for that any more. */
 static void keep_written(struct walk *walk, int fd, const struct migrate_record *rec)
 {
 	struct object *object;
@@ -158,8 +158,8 @@ static int look_at_name(struct walk *walk, int dir_fd, const char *name)
 	return ret;
 }
 
-/* One object's error is said, and the walk goes on: it fails in the end.  name: in dir_fd; "": that
- * itself.  0. */
+/* Logs the error of one object; the walk goes on, and fails in the end.  name: in dir_fd; "":
+ * dir_fd itself.  Returns 0. */
 static int leave_unread(struct walk *walk, int dir_fd, const char *name, int error)
 {
 	g_autofree char *dir = error ? retriever_fd_path(dir_fd) : NULL;
