@@ -222,7 +222,8 @@ const struct calendar_rule *calendar_at(const struct calendar *calendar, time_t 
 	return NULL;
 }
 
-/* Minute by minute: so it does not matter what a change of the clock does to which of them. */
+/* Looks at each minute: so it does not matter which minutes a change of the clock skips or
+ * repeats. */
 time_t calendar_until(const struct calendar *calendar, time_t when)
 {
 	const struct calendar_rule *rule = calendar_at(calendar, when);

@@ -5,11 +5,12 @@
  *   [DAYS] FROM-TO LIMIT...
  *
  * DAYS: names of days and ranges of them (Mon-Fri, as in systemd Mon..Fri), separated by commas;
- * every day without them.  FROM and TO: HH:MM, of local time; 24:00 is the day's end, and a TO that
- * is not behind FROM is on the next day.  LIMIT: bytes a second ("10M"), requests a second
- * ("200/s"), each 0 for none; or `pause`.  The first rule that has the time counts.
+ * without DAYS, every day.  FROM and TO: HH:MM, of local time; 24:00 is the day's end, and a TO
+ * that is not behind FROM is on the next day.  LIMIT: bytes a second ("10M"), requests a second
+ * ("200/s"), where 0 means no limit; or `pause`.  The first rule that holds at a time counts.
  *
- * The clock on the wall decides: where it is put forward or back, a rule is shorter or longer.
+ * The local clock decides: where it is put forward or back, a rule holds for a shorter or longer
+ * time.
  */
 #ifndef LIB_CONFIG_CALENDAR_H
 #define LIB_CONFIG_CALENDAR_H
@@ -21,7 +22,7 @@
 struct calendar_rule {
 	char *text;
 	unsigned days;	   /* 1 << tm_wday */
-	unsigned from, to; /* minutes of the day, of that of FROM; 0..2880, from < to */
+	unsigned from, to; /* minutes since the midnight before FROM; 0..2880, from < to */
 	bool pause, has_bandwidth, has_requests;
 	uint64_t bandwidth; /* bytes a second; 0: no limit */
 	unsigned requests;  /* a second; 0: no limit */
@@ -29,14 +30,16 @@ struct calendar_rule {
 
 struct calendar;
 
-/* NULL with error set: what is wrong, without the place. */
+/* NULL with error set: what is wrong, without where. */
 struct calendar *calendar_parse(const char *text, GError **error);
 void calendar_free(struct calendar *calendar);
-/* Each limit becomes that part of it; FALSE: one is less than parts, and nothing is changed. */
+/* Divides each limit by parts.  FALSE: a limit is less than parts, and nothing is changed. */
 bool calendar_divide(struct calendar *calendar, unsigned parts);
-/* The rule that has the time, or NULL; as long as the calendar lives.  calendar: may be NULL. */
+/* The rule that holds at that time, or NULL; valid as long as the calendar.  calendar: may be
+ * NULL. */
 const struct calendar_rule *calendar_at(const struct calendar *calendar, time_t when);
-/* The first minute after `when` that has another rule, or none; 0: there is none within 8 days. */
+/* The first minute after `when` at which another rule holds, or no rule; 0: nothing changes within
+ * 8 days. */
 time_t calendar_until(const struct calendar *calendar, time_t when);
 
 /* "200": a number of requests a second, 0: no limit. */

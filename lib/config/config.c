@@ -130,18 +130,18 @@ static const char *const signing[] = {[SMB_OFF] = "if-required", [SMB_REQUIRED] 
 
 #define REQUIRED 2 /* the first ones */
 
-/* For which volumes a value in [defaults] counts. */
+/* Which volumes a value in [defaults] is for. */
 enum default_use {
 	FOR_ALL,
-	FOR_NUMBERS, /* whose owners are numbers there */
-	FOR_SIDS,    /* which have SIDs */
-	FOR_NONE,    /* it is of one volume alone */
+	FOR_NUMBERS, /* volumes whose old owners are numbers */
+	FOR_SIDS,    /* volumes whose old owners are SIDs */
+	FOR_NONE,    /* the key belongs to one volume alone */
 };
 
-/* What its offset is in: the volume's, or what its smb or nfs points to. */
+/* What a key's offset is in: struct volume_config, or what its smb or nfs points to. */
 enum key_place { IN_VOLUME, IN_SMB, IN_NFS };
 
-/* A key has a parser of its own, or is one of some words, or a number. */
+/* A key's value goes to a parser of its own, or is one of some words, or a number. */
 static const struct key {
 	const char *name;
 	gboolean (*parse)(void *field, const struct config_place *at, GError **error);
@@ -150,7 +150,7 @@ static const struct key {
 	size_t offset;
 	enum key_place place;
 	enum default_use use;
-	const char *instead; /* a volume with that key has no default of this one */
+	const char *instead; /* a volume with that key does not take a default for this one */
 } keys[] = {
 	{"root", parse_root, FIELD(root), .use = FOR_NONE},
 	{"source", parse_source, FIELD(source), .use = FOR_NONE},
@@ -218,7 +218,7 @@ static gboolean parse_unsigned(const struct key *key, unsigned *field,
 	return TRUE;
 }
 
-/* The old server's handles are those of one version of the protocol. */
+/* Takeover is for one version of the protocol, as the old server's handles belong to one. */
 static gboolean check_takeover(const char *file, const char *group,
 			       const struct volume_config *config, GError **error)
 {
@@ -275,7 +275,7 @@ static bool takes_default(GKeyFile *parsed, const char *group, const struct key 
 	return key->use == FOR_ALL || (key->use == FOR_NUMBERS && !smb);
 }
 
-/* *group becomes that in which the value stands. */
+/* *group becomes the group in which the value stands. */
 static char *value_for(GKeyFile *parsed, const char **group, const struct key *key)
 {
 	char *value = config_file_value(parsed, *group, key->name);
@@ -318,8 +318,8 @@ static gboolean trees_overlap(const char *a, const char *b)
 	return is_below(x, y) || is_below(y, x);
 }
 
-/* Two volumes in one tree would take each other's stubs for files, and so would a source that is
- * part of what it fills. */
+/* Two volumes in one tree would take each other's stubs for files; so would a volume whose source
+ * is part of the tree that it fills. */
 static gboolean check_overlaps(const char *file, GKeyFile *parsed, const char *group,
 			       const struct volume_config *config, GError **error)
 {

@@ -50,7 +50,7 @@ static gboolean check_repetitions(const char *file, const char *text, GError **e
 	return TRUE;
 }
 
-/* A file in /run is called like the host. */
+/* The host becomes the name of a file in /run. */
 static bool host_ok(const char *host)
 {
 	const size_t len = strlen(host);
@@ -79,7 +79,7 @@ static gboolean check_name(const struct config_place *at, GError **error)
 			    CONFIG_NAME_MAX);
 }
 
-/* Some other files need them; here they would be part of the value. */
+/* Some other formats need quotes; here they would be part of the value. */
 static bool is_quoted(const char *value)
 {
 	static const char *const marks[] = {"\"", "'", "\342\200\234", "\342\200\230",
@@ -131,7 +131,7 @@ GKeyFile *config_file_load(const char *file, config_refuses_fn refuses, GError *
 			    "%s: holds a NUL byte; it must be a text file", file);
 		return NULL;
 	}
-	/* what some editors put before a text, and nobody sees */
+	/* some editors put this before a text, and it cannot be seen */
 	const char *begin = text + (g_str_has_prefix(text, BYTE_ORDER_MARK) ? 3 : 0);
 	if (!g_key_file_load_from_data(parsed, begin, (gsize)-1, G_KEY_FILE_NONE, &inner)) {
 		g_set_error(error, G_KEY_FILE_ERROR, G_KEY_FILE_ERROR_PARSE,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The configuration as a file: which groups and keys it may have, whatever their values. */
+/* Reads the configuration as a key file: checks its groups and keys, and not the keys' values. */
 #ifndef LIB_CONFIG_CONFIG_FILE_H
 #define LIB_CONFIG_CONFIG_FILE_H
 
@@ -14,10 +14,11 @@ typedef const char *(*config_refuses_fn)(const char *group, const char *key);
 
 /* NULL with error set: one line that names the file, the group and key, and the remedy. */
 GKeyFile *config_file_load(const char *file, config_refuses_fn refuses, GError **error);
-/* Without blanks round it, or NULL.  g_free. */
+/* The key's value without blanks around it, or NULL.  g_free. */
 char *config_file_value(GKeyFile *parsed, const char *group, const char *key);
 
-/* 1 to 64 of A-Z a-z 0-9 . _ -, not beginning with . or -: the name of a volume or a wave. */
+/* 1 to 64 of A-Z a-z 0-9 . _ -, not beginning with . or -: whether it can be the name of a volume
+ * or a wave. */
 #define CONFIG_NAME_MAX 64
 bool config_name_ok(const char *name);
 

@@ -43,7 +43,7 @@ gboolean config_parse_default_owner(void *field, const struct config_place *at, 
 	return config_wrong(error, at, "write UID:GID, numbers from 0 to %u", OWNER_NONE - 1);
 }
 
-/* A key that would mean nothing is one that was meant otherwise. */
+/* A key that would have no effect is refused: the administrator meant something else. */
 static gboolean check_maps(const struct volume_config *config, struct config_place at, bool smb,
 			   GError **error)
 {

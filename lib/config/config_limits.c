@@ -99,7 +99,7 @@ bool config_is_server_key(const char *name)
 	return found;
 }
 
-/* This node's part.  0 is no limit, so nothing may become it. */
+/* Computes this node's part.  As 0 means no limit, no limit may become 0. */
 static bool divide(struct server_config *server)
 {
 	const unsigned nodes = server->nodes;
@@ -134,7 +134,7 @@ static gboolean parse_server(const char *file, GKeyFile *parsed, const char *gro
 			    "is left for each; make it larger");
 }
 
-/* A cap that nobody is under is a mistake: the server would not be spared. */
+/* A cap that limits no volume is a mistake: the server would not be spared. */
 static gboolean is_used(GKeyFile *parsed, const char *host)
 {
 	g_auto(GStrv) groups = g_key_file_get_groups(parsed, NULL);

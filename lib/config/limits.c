@@ -5,7 +5,7 @@
 
 #define YEAR (365 * 86400.0)
 
-/* What a limit leaves of a rate. */
+/* The part of a rate that a limit leaves. */
 static double left(double limit, double rate)
 {
 	return limit > 0 && limit < rate ? limit / rate : 1;
@@ -16,7 +16,7 @@ static time_t sooner(time_t a, time_t b)
 	return !a ? b : !b ? a : MIN(a, b);
 }
 
-/* The part of the full rate, 0 to 1, at that time; *until: when it is another one, or 0. */
+/* The part of the full rate, 0 to 1, at that time; *until: when that part changes, or 0. */
 static double speed_at(const struct limits *limited, time_t when, time_t *until)
 {
 	const struct volume_config *config = limited->config;

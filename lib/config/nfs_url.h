@@ -9,12 +9,12 @@
 /* The security flavours of RFC 7530 section 3.2.1.  The numbers are those of RPCSEC_GSS's services
  * (RFC 2203 section 5.2.2). */
 enum nfs_sec { NFS_SEC_SYS, NFS_SEC_KRB5, NFS_SEC_KRB5I, NFS_SEC_KRB5P };
-/* Of the transport, as Linux's client names them (nfs(5)); RFC 9289. */
+/* The security of the transport (RFC 9289), with the names of Linux's client (nfs(5)). */
 enum nfs_xprtsec { NFS_XPRTSEC_NONE, NFS_XPRTSEC_TLS, NFS_XPRTSEC_MTLS };
 
 /* nfs://host[:port]/path[?mountport=N&nfsport=N&aclport=N&version=V&sec=S&xprtsec=X&uid=N&gid=N],
  * V: 3, 4, 4.0, 4.1, 4.2; S: sys, krb5, krb5i, krb5p; X: none, tls, mtls */
-#define NFS4_MINORS 7u /* all that are spoken, as bits */
+#define NFS4_MINORS 7u /* all minor versions that are supported, as bits */
 
 struct nfs_url {
 	char *text;				 /* as it was given, for messages */
@@ -22,8 +22,8 @@ struct nfs_url {
 	char *path;				 /* absolute */
 	uint16_t nfs_port, mount_port, acl_port; /* 0: ask rpcbind */
 	bool no_acl;				 /* aclport=0: ACLs are not wanted */
-	bool only_v3;				 /* version=3: nothing else is spoken */
-	unsigned minors;   /* version=4...: bit N for version 4.N, and nothing else is spoken */
+	bool only_v3;				 /* version=3: no other version is used */
+	unsigned minors;   /* version=4...: bit N for version 4.N, and no other version is used */
 	uint32_t uid, gid; /* of AUTH_SYS */
 	enum nfs_sec sec;
 	enum nfs_xprtsec xprtsec;

@@ -63,7 +63,7 @@ static gint by_to(gconstpointer a, gconstpointer b)
 	return x->to < y->to ? -1 : x->to > y->to;
 }
 
-/* The order in which they are left is that of `first`. */
+/* Afterwards the ranges are in the order of `first`. */
 static bool check_overlaps(struct owners *owners, GError **error)
 {
 	g_array_sort(owners->ranges, by_to);

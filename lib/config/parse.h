@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What values of the configuration have in common. */
+/* Parses what several keys of the configuration have in common: ids, sizes, words, URLs; and makes
+ * the messages about wrong values. */
 #ifndef LIB_CONFIG_PARSE_H
 #define LIB_CONFIG_PARSE_H
 
@@ -9,17 +10,17 @@
 
 #define OWNER_NONE UINT32_MAX /* no id: to chown(2) it means "keep" */
 /*
- * Whose is what has no owner that is known here.  The owner of a file may change its mode, so it is
- * nobody whom anybody can be: not 65534, who is also squashed clients, Samba's guests and jailed
- * processes; a number that no range of systemd, sssd, FreeIPA or containers has, the same on all
- * nodes of a cluster, and not negative to programs that think of 32 bits.
+ * The owner of an object whose owner is not known here.  The owner of a file may change its mode,
+ * so this has to be an id that no user gets: not 65534, which squashed clients, Samba's guests and
+ * jailed processes have, too; but a number outside all ranges of systemd, sssd, FreeIPA and
+ * containers, the same on all nodes of a cluster, and not negative as a signed 32-bit number.
  */
 #define OWNER_NOBODY	    2147483646
 #define OWNER_NOBODY_BEFORE 65534 /* in volumes of earlier releases */
 
-/* All of text is a decimal number from 0 to OWNER_NONE - 1. */
+/* TRUE if all of text is a decimal number from 0 to OWNER_NONE - 1. */
 bool parse_id(const char *text, uint32_t *id);
-/* "10M" -> 10485760.  FALSE when it is no size. */
+/* "10M" -> 10485760.  FALSE: text is not a size. */
 gboolean config_parse_size(const char *text, uint64_t *bytes);
 /* FALSE, with error set. */
 G_GNUC_PRINTF(2, 3) bool parse_wrong(GError **error, const char *format, ...);
@@ -36,12 +37,13 @@ struct config_place {
 gboolean config_wrong(GError **error, const struct config_place *at, const char *format, ...)
 	G_GNUC_PRINTF(3, 4);
 
-/* The value is one of the words, whose number it is; words end with NULL, and may have gaps. */
+/* Sets *number to the index of the value among the n words, some of which may be NULL.  FALSE, with
+ * error set: it is no such word. */
 gboolean config_take_word(unsigned *number, const char *const *words, unsigned n,
 			  const struct config_place *at, GError **error);
 
-/* *text is the value, a URL; or FALSE where taking it apart failed.  The mistake names the URL: the
- * value itself may have a password in it. */
+/* Sets *text to the value, a URL; or FALSE, with error set, if mistake says that parsing it failed.
+ * The mistake names the URL as it may be shown: the value itself may have a password in it. */
 gboolean config_take_url(char **text, const struct config_place *at, const GError *mistake,
 			 GError **error);
 

@@ -7,7 +7,7 @@
 
 struct sid_map {
 	bool ids;
-	GHashTable *one, *below; /* struct sid -> struct target; below: what "-*" stands behind */
+	GHashTable *one, *below; /* struct sid -> struct target; below: the SIDs before "-*" */
 };
 
 struct target {
@@ -145,7 +145,7 @@ static gboolean sids_are_equal(gconstpointer a, gconstpointer b)
 	return sid_equal(a, b);
 }
 
-/* *below: the word ends with "-*", which is cut off. */
+/* *below: whether the word ends with "-*", which is cut off. */
 static bool parse_side(const char *word, struct sid *sid, bool *below)
 {
 	g_autofree char *text = g_strdup(word);
@@ -249,7 +249,7 @@ static void reverse_table(GHashTable *from, GHashTable *to)
 		struct target back = {.sid = *(const struct sid *)key};
 		const struct target *other = g_hash_table_lookup(to, &target->sid);
 
-		/* the same one each time, whatever the table's order */
+		/* the same one each time, in whatever order the table is */
 		if (other && memcmp(&other->sid, &back.sid, sizeof back.sid) < 0)
 			continue;
 		g_hash_table_replace(to, g_memdup2(&target->sid, sizeof target->sid),
@@ -280,7 +280,7 @@ void sid_map_free(struct sid_map *map)
 	g_free(map);
 }
 
-/* *last: to be added to the target; 0 for one SID. */
+/* *last: what is to be added to the target; 0 for an entry of one SID. */
 static const struct target *find_target(const struct sid_map *map, const struct sid *sid,
 					bool *below, uint32_t *last)
 {
@@ -350,7 +350,7 @@ void sid_renumber(const struct sid_map *map, bool group, struct sid *sid)
 		set_number(sid, id);
 }
 
-/* The same one each time, whatever the table's order. */
+/* Finds the same old id each time, in whatever order the table is. */
 static bool find_number(const struct sid_map *map, bool group, uint32_t id, uint32_t *old)
 {
 	GHashTableIter iter;

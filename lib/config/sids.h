@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Security identifiers (MS-DTYP 2.4.2), and what the configuration says of them: `map-sids` which
- * of the new server each of the old one is, `sid-users` and `sid-groups` which user or group here.
+ * Security identifiers (MS-DTYP 2.4.2), and their maps in the configuration: `map-sids` maps SIDs
+ * of the old server to SIDs of the new one, `sid-users` and `sid-groups` map SIDs to ids of users
+ * and groups here.
  *
  * A map is a list of FROM:TO, separated by blanks, commas or newlines.  FROM is a SID, or a SID and
- * "-*": whatever has one more part.  TO is for map-sids the same kind of thing; the last part is
- * kept.  For ids it is a number, to which the last part is added.  One SID counts more than "-*".
- * "#" begins a comment.  A map that begins with "/" is the path of a file that holds it.
+ * "-*", which stands for all SIDs with one more part.  In map-sids TO has the same form as FROM,
+ * and the last part is kept.  In maps to ids TO is a number, to which the last part is added.  An
+ * entry for one SID counts more than one with "-*".  "#" begins a comment.  A map that begins with
+ * "/" is the path of a file that holds it.
  *
- * Several old SIDs may become one: an ACL says what it says of each of its entries.
+ * Several old SIDs may become one: each entry of an ACL still says what it said.
  */
 #ifndef LIB_CONFIG_SIDS_H
 #define LIB_CONFIG_SIDS_H
@@ -25,7 +27,7 @@ struct sid {
 	uint8_t bytes[SID_MAX];
 };
 
-/* The SID that `bytes` begin with.  FALSE: none, or it does not end within len. */
+/* The SID that `bytes` begin with.  FALSE: they are not a SID, or it does not end within len. */
 bool sid_read(const uint8_t *bytes, uint32_t len, struct sid *sid);
 bool sid_parse(const char *text, struct sid *sid);
 /* "S-1-5-21-..."; g_free. */
@@ -37,19 +39,20 @@ bool sid_is_two(const struct sid *sid, uint8_t authority, uint32_t first, uint32
 
 struct sid_map;
 
-/* NULL with error set: what is wrong, without the place.  ids: TO is a number. */
+/* NULL with error set: what is wrong, without where.  ids: TO is a number. */
 struct sid_map *sid_map_parse(const char *text, bool ids, GError **error);
-/* From the SIDs of the new server to those of the old one; of several one.  NULL for NULL. */
+/* The map from SIDs of the new server to those of the old one; if several old SIDs became one, to
+ * one of them.  NULL for NULL. */
 struct sid_map *sid_map_reverse(const struct sid_map *map);
 void sid_map_free(struct sid_map *map);
 
-/* FALSE: it is kept.  map: NULL keeps all. */
+/* FALSE: the SID is kept.  map NULL: all SIDs are. */
 bool sid_map_find(const struct sid_map *map, const struct sid *sid, struct sid *to);
 /* FALSE: no id is known.  Beside what the map says, the SIDs by which Samba names users (group:
  * groups) of this host are known: S-1-22-1-UID and S-1-22-2-GID. */
 bool sid_id(const struct sid_map *map, const struct sid *sid, bool group, uint32_t *id);
-/* Of S-1-22-1-UID (group: S-1-22-2-GID), which Samba takes for that id: the SID of the id here, and
- * back.  Others are left alone. */
+/* Turn S-1-22-1-UID (group: S-1-22-2-GID), by which Samba names an id of the old server, into the
+ * SID of the id here, and back.  Other SIDs are left alone. */
 void sid_renumber(const struct sid_map *map, bool group, struct sid *sid);
 void sid_renumber_back(const struct sid_map *map, bool group, struct sid *sid);
 

@@ -14,7 +14,7 @@ static gboolean set_url_error(const struct smb_url *url, GError **error, const c
 	return error_set(error, EINVAL, "%s: %s; write " URL_FORM, url->text, what);
 }
 
-/* It is in the text: nothing is said of that. */
+/* The message does not show the URL, as its text has the password. */
 static gboolean wrong_password(struct smb_url *url, GError **error)
 {
 	g_free(url->text);

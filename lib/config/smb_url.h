@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 struct smb_url {
-	char *text; /* as configured, without a password: there is none in it */
+	char *text; /* as configured; a URL with a password is refused */
 	char *domain, *user, *host, *share;
 	char *path; /* below the share, "" for its root */
 	uint16_t port;

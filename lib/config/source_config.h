@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the configuration says of how to reach an old server. */
+/* The settings by which an old server is reached. */
 #ifndef LIB_CONFIG_SOURCE_CONFIG_H
 #define LIB_CONFIG_SOURCE_CONFIG_H
 
@@ -19,12 +19,12 @@ struct nfs_config {
 	char *keytab, *ccache; /* at most one; neither: /etc/krb5.keytab */
 	char *principal;       /* NULL: the keytab's first one, the ticket cache's own */
 	char *ca;	       /* file of the CAs of the server's certificate; NULL: the system's */
-	char *certificate, *key; /* files of our own; both or neither */
-	bool elsewhere; /* the server's address must not be this machine's own: another one of it
-			 * comes here */
+	char *certificate, *key; /* this host's own; both or neither */
+	bool elsewhere; /* the server's address must not be this machine's: one of its other
+			   addresses moves here */
 };
 
-/* From the configuration's [volume NAME] group. */
+/* All of them, from the configuration's [volume NAME] group. */
 struct backend_config {
 	const char *url; /* nfs://host[:port]/path, smb://user@host/share, file:///path */
 	const struct smb_config *smb; /* NULL: not configured */

@@ -13,18 +13,19 @@
  */
 char *url_path(const char *url, const char *text, gsize len, GError **error);
 /*
- * Its host part: host, host:port, [v6] or [v6]:port.  *host is without brackets; *port is left
- * alone where text has none.  NULL, or what is wrong with it; then *host is NULL.
+ * Parses the host part of a URL: host, host:port, [v6] or [v6]:port.  *host is without brackets;
+ * *port is left alone if text has no port.  NULL, or what is wrong with the text; then *host is
+ * NULL.
  */
 const char *url_host(const char *text, gsize len, char **host, uint16_t *port);
 
 /*
- * Whether a password may stand in it: an "@" behind the first colon of what begins it, wherever
- * that ends, as a password may have any character.  "user@host:445/share@x" looks so, too: %40 does
- * not.
+ * Whether the URL may have a password: a colon in the part of user and host, and an "@" anywhere
+ * behind it, as a password may have any character.  "user@host:445/share@x" looks like that, too;
+ * with %40 in the path it does not.
  */
 bool url_has_password(const char *url);
-/* For messages: the URL, or its scheme alone if it may have one.  g_free. */
+/* For messages: the URL, or only its scheme if it may have a password.  g_free. */
 char *url_shown(const char *url);
 
 #endif

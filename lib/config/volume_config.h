@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a [volume NAME] group says. */
+/* The settings of a volume: what its group [volume NAME] says. */
 #ifndef LIB_CONFIG_VOLUME_CONFIG_H
 #define LIB_CONFIG_VOLUME_CONFIG_H
 
@@ -10,9 +10,9 @@
 #include "lib/config/source_config.h"
 
 enum stub_attributes { STUB_EAGER, STUB_LAZY };
-/* What becomes of an NFSv4 ACL beside a POSIX ACL that grants no more. */
+/* What an NFSv4 ACL becomes, besides a POSIX ACL that does not grant more. */
 enum acl_mode { ACL_MODE_POSIX, ACL_MODE_NT, ACL_MODE_KEEP };
-/* What the permission bits of what comes from an SMB server say: smb_descriptor.h. */
+/* What the permission bits of objects from an SMB server say: smb_descriptor.h. */
 enum smb_modes { SMB_MODES_UNSET, SMB_MODES_OPEN, SMB_MODES_DESCRIPTOR };
 /* Which handles of the old server are still answered: migratectl takeover. */
 enum takeover { TAKEOVER_NONE, TAKEOVER_MOUNTS, TAKEOVER_ALL };
@@ -25,7 +25,8 @@ struct server_config {
 	uint64_t bandwidth; /* 0: no limit */
 	unsigned requests;
 	struct calendar *limits; /* NULL: none */
-	unsigned nodes; /* of the cluster, each of which has its part: the limits are of this one */
+	unsigned nodes; /* of the cluster, which share the limits: the limits here are this node's
+			   part */
 };
 
 struct volume_config {

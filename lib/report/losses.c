@@ -10,7 +10,7 @@
 #define KNOWN_MAX 300000 /* about 10 MB */
 
 struct losses {
-	GMutex lock;	   /* a leaf: only calls of the file system below it */
+	GMutex lock;	   /* a leaf: only the file system is called with it held */
 	int fd;		   /* the file, or -1 */
 	int dir_fd;	   /* not owned; -1: there is no volume */
 	GHashTable *known; /* hashes of lines */
@@ -28,7 +28,7 @@ const char *loss_kind_name(enum loss_kind kind)
 
 char *loss_escape(const char *text)
 {
-	char high[129] = ""; /* bytes beyond ASCII, which are left alone */
+	char high[129] = ""; /* bytes beyond ASCII, which are not escaped */
 
 	if (g_utf8_validate(text, -1, NULL)) {
 		for (unsigned i = 0; i < 128; i++)
@@ -47,7 +47,7 @@ static gpointer hash_line(const char *line, size_t len)
 	return (gpointer)(uintptr_t)h;
 }
 
-/* Lock held.  Whether it is new. */
+/* Lock held.  Whether the line is new. */
 static bool remember_line(struct losses *losses, const char *line, size_t len)
 {
 	if (g_hash_table_size(losses->known) >= KNOWN_MAX)
@@ -138,7 +138,7 @@ void losses_free(struct losses *losses)
 	g_free(losses);
 }
 
-/* Lock held.  Half a line is taken back. */
+/* Lock held.  A line that was half written is taken back. */
 static int append_line(struct losses *losses, const char *line, size_t len)
 {
 	int ret = open_file(losses);
@@ -232,7 +232,7 @@ static int copy_lines(int from, int to)
 	return n < 0 ? -errno : 0;
 }
 
-/* Head and lines into dir/new, then dir/name. */
+/* Writes head and lines to a new file in dir, and then renames it to name. */
 static int write_kept(int from, int dir, const char *name, const char *head)
 {
 	g_autofree char *new = g_strconcat(name, ".new", NULL);

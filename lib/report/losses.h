@@ -3,16 +3,17 @@
  * What of the old server's objects could not be carried over (the fidelity report), one line each,
  * in .migrate/report: nothing is dropped silently.
  *
- * A line is appended before the object becomes visible, so that a kill cannot part them: at worst a
- * line stands there for an object that was made a moment later (or for a name that was given up,
- * and its directory was not filled), or twice.  The file may grow to millions of lines and is never
- * held in memory; of the last few hundred thousand a hash is, so that an object that is made again
- * is not listed again.
+ * A line is appended before the object becomes visible, so that a kill cannot part them: at worst
+ * there is a line for an object that was made only later (or for a name that was skipped, in a
+ * directory that was not filled), or a line is there twice.  The file may grow to millions of lines
+ * and is never held in memory; hashes of the last few hundred thousand lines are, so that an object
+ * that is made again is not listed again.
  *
  * Line: KIND TAB PATH TAB TEXT, where control characters, backslashes and, in what is not UTF-8,
  * bytes beyond ASCII are escaped as in C.  The path is that on the new server when it was made.
  * `volume` lines have an empty path.  In the file that is kept after the volume's end, lines of the
- * kind `carried` with "acls" or "xattrs" for a path count the objects that got some.  Any thread.
+ * kind `carried`, with "acls" or "xattrs" for a path, count the objects that got such attributes.
+ * Any thread.
  */
 #ifndef LIB_REPORT_LOSSES_H
 #define LIB_REPORT_LOSSES_H
@@ -31,8 +32,8 @@ enum loss_kind {
 	LOSS_MODE,   /* the mode is not the one that was listed */
 	LOSS_TIME,   /* a time that the new file system cannot store */
 	LOSS_LINK,   /* a name that is no other name of the same file any more */
-	LOSS_NAME,   /* a name that the administrator gave up (skip.h) */
-	LOSS_VOLUME, /* what no object comes with */
+	LOSS_NAME,   /* a name that the administrator skipped (skip.h) */
+	LOSS_VOLUME, /* a loss of the volume, not of an object */
 	LOSS_KINDS
 };
 
@@ -42,21 +43,22 @@ struct losses;
 
 struct losses *losses_new(int private_fd);
 void losses_free(struct losses *losses);
-/* .migrate/ was made, or is about to be removed (-1): blocks for the disk. */
+/* To be called when .migrate/ was made, or (-1) is about to be removed.  Blocks for the disk. */
 void losses_set_directory(struct losses *losses, int private_fd);
 
 /* 0 or -errno: then the object must not be made. */
 int losses_add(struct losses *losses, enum loss_kind kind, const char *path, const char *text);
-/* Lines of objects there are. */
+/* The number of lines about objects. */
 uint64_t losses_count(struct losses *losses);
 /* Those of them that are LOSS_NAME. */
 uint64_t losses_names(struct losses *losses);
-/* What was added is durable after.  Blocks for the disk.  0 or -errno: then it may not be. */
+/* Makes what was added durable.  Blocks for the disk.  0 or -errno: then it may not be durable. */
 int losses_sync(struct losses *losses);
 
 /*
- * For after the volume's end: head, which is whole lines, and all lines so far as the file path,
- * replaced as a whole and durable; its directory is made where it is not there.  0 or -errno.
+ * Keeps the report after the volume's end: writes head, which is whole lines, and all lines so far
+ * to the file path, which is replaced as a whole and durable; its directory is made if it is not
+ * there.  0 or -errno.
  */
 int losses_keep(struct losses *losses, const char *path, const char *head);
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What the way back has to know of what was never brought.
+ * Notes for the way back what an object never got from the old server.
  *
- * An object that could not get all that the old one has gets a mark, which it keeps: the extended
- * attribute trusted.quickmigrate.left.  It says what is missing, and what stands here in its place.
- * It is on the object before that can be seen: no crash can part them, as it could a list.  One
- * that has all of it has none.  The root has another one, trusted.quickmigrate.told: which classes
- * of attributes the old server has told of all the time.  Without that nothing is known, and an
- * object without a mark may lack something too: those who made it knew no marks.
+ * An object that could not get all that the old object has gets a mark, which it keeps: the
+ * extended attribute trusted.quickmigrate.left.  The mark says what is missing, and what stands
+ * here in its place.  The object has the mark before clients can see it: no crash can part the two,
+ * as it could part a list from the objects.  A complete object has no mark.  The root has another
+ * attribute, trusted.quickmigrate.told: the classes of attributes of which the old server has told
+ * all the time.  Without that attribute nothing is known, and an object without a mark may lack
+ * something, too: a release made it that knew no marks.
  *
  * Layout of a mark, little-endian: u8 version (1), u8 what, u16 mode, u32 uid, u32 gid, i64 mtime
  * in ns, u64 hash of the ACLs, then a u32 hash for each name.
@@ -27,17 +28,17 @@ enum {
 	LEFT_MODE = 1 << 1,
 	LEFT_ACL = 1 << 2, /* of any kind, or a part of it */
 	LEFT_TIME = 1 << 3,
-	LEFT_OTHERS = 1 << 4, /* attributes whose names are not known, or are no names here */
-	LEFT_NAMES = 1 << 5,  /* attributes, by `names`; of ACLs those that are not POSIX */
-	LEFT_SOURCE = 1 << 6, /* what is not carried at all */
+	LEFT_OTHERS = 1 << 4, /* attributes whose names are not known, or are not possible here */
+	LEFT_NAMES = 1 << 5,  /* attributes, by `names`; ACLs that are not POSIX, too */
+	LEFT_SOURCE = 1 << 6, /* things that are not carried over at all */
 	LEFT_MORE = 1 << 7,   /* with LEFT_OTHERS: attributes for which `names` had no room */
 };
 
 #define LEFT_NAMES_MAX 8
 
 struct omissions {
-	unsigned what; /* 0: nothing was */
-	/* what it has here, when it was made */
+	unsigned what; /* 0: nothing is missing */
+	/* what the object had here when it was made */
 	mode_t mode; /* without the type */
 	uint32_t uid, gid;
 	int64_t mtime; /* ns */
@@ -46,40 +47,44 @@ struct omissions {
 	uint32_t names[LEFT_NAMES_MAX];
 };
 
-/* An attribute could not be set.  After LEFT_NAMES_MAX: LEFT_OTHERS and LEFT_MORE. */
+/* Notes an attribute that could not be set.  After LEFT_NAMES_MAX of them: LEFT_OTHERS and
+ * LEFT_MORE. */
 void omissions_add(struct omissions *left, const char *name);
 bool omissions_has(const struct omissions *left, const char *name);
 
 /*
- * Of fd, or of name in it, which has its attributes by now.  Fills the rest of *left.
- * Where nothing is left out it does nothing.  0 or -errno; -ENOSPC: also where it has too many
- * other attributes.
+ * Puts the mark on the object fd, or on name in it, which has its attributes by now.  Fills the
+ * rest of *left.  Does nothing if nothing is missing.  0 or -errno; -ENOSPC: also if the object has
+ * too many other attributes.
  */
 int omissions_put(int fd, const char *name, struct omissions *left);
-/* Nothing is left out where there is none; LEFT_ANY where it makes no sense.  path: followed. */
+/* Reads an object's mark.  Without a mark nothing is missing; LEFT_ANY: the mark makes no sense.
+ * path: symbolic links are followed. */
 #define LEFT_ANY (LEFT_OWNER | LEFT_MODE | LEFT_ACL | LEFT_TIME | LEFT_OTHERS)
 void omissions_get(const char *path, struct omissions *left);
-/* Of both ACLs that the object has, 0: none.  path: followed. */
+/* A hash of both ACLs of the object; 0: it has none.  path: symbolic links are followed. */
 uint64_t omissions_acl(const char *path);
 
 enum {
 	TOLD_ACLS = 1 << 0,
 	TOLD_XATTRS = 1 << 1,
-	TOLD_WINDOWS = 1 << 2, /* acl-source, of what comes from there */
-	TOLD_NFS4 = 1 << 3,    /* its ACLs are of NFS version 4, and were translated */
+	TOLD_WINDOWS = 1 << 2, /* what comes from acl-source */
+	TOLD_NFS4 = 1 << 3,    /* the old server's ACLs are of NFS version 4, and were translated */
 	TOLD_KNOWN = 1 << 7
 };
-/* The source tells of these, TOLD_*, now.  anew: of no object before; else what it told of before
- * counts too, and if that is not known nothing is noted.  0 or -errno. */
+/* Notes which classes (TOLD_*) the source tells of now.  anew: no object was made before; else what
+ * the source told before counts, too, and nothing is noted if that is not known.  0 or -errno. */
 int omissions_told(int root_fd, unsigned told, bool anew);
 /* 0: it is not known. */
 unsigned omissions_get_told(int root_fd);
 
 /* Whether an extended attribute of this name is what clients can see, or decides on access. */
 bool xattr_is_carried(const char *name);
-/* A root keeps that attribute when all is done with; where it cannot be told, it was. */
+/* Whether the root was attached once: it keeps an attribute when all is over.  TRUE also if that
+ * cannot be read. */
 bool omissions_was_attached(int root_fd);
-/* It is, maybe since before there was that attribute.  0 or -errno. */
+/* Notes that the root is attached, maybe by a release that did not have that attribute.  0 or
+ * -errno. */
 int left_out_attached(int root_fd);
 
 #endif

@@ -287,7 +287,7 @@ static bool parse_words(char *rest, struct proof_entry *e)
 	return proof_status_parse(proof_word(&rest, "tags"), &e->status) && !rest;
 }
 
-/* Whether it is how the entry is written. */
+/* Whether the line is how the entry would be written. */
 static bool is_formatted(const struct proof_entry *e, const char *line, size_t len)
 {
 	GString *again = g_string_sized_new(len + 1);

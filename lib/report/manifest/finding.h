@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What a comparison of both sides leaves on disk, in PROOF_DIR: in the volume's .migrate/, or
- * beside the report that is kept when the volume has none any more.
+ * The files that a comparison of both sides leaves in PROOF_DIR: in the volume's .migrate/, or,
+ * when the volume has no .migrate/ any more, beside the report that is kept.
  *
- *   run       a key file: [run] number, began, ended (seconds since 1970; 0: it is not through),
- *             sample (of 100000 files), seed, told-by (journal or times: how it was known what
- *             clients changed), objects, bytes (compared), files-read, files-cached (of those: not
- *             past the page cache), findings, and of every status its number by the name of
- *             proof_status_name()
- *   entries   one line for each object (entry.h), in no order, of each path one; and lines that
- *             begin with "#", which mtree takes for comments: "#finding" and a blank before a
- *             finding's line, others are the comparison's own
+ * run a key file: [run] number, began, ended (seconds since 1970; 0: it has not ended), sample (of
+ * 100000 files), seed, told-by (journal or times: by what it was known which objects clients
+ * changed), objects, bytes (compared), files-read, files-cached (those of them that were read
+ * through the page cache), findings, and for every status, by the name of proof_status_name(), how
+ * many objects have it entries one line for each object (entry.h), in no order, each path once; and
+ * lines that begin with "#", which mtree takes for comments: a finding's line after "#finding" and
+ * a blank; other such lines are for the comparison itself
  *
- * A finding is a difference, or what kept one side from being read.  Its line:
+ * A finding is a difference, or the reason why one side could not be read.  Its line:
  *
  *   ./a/b\040c kind=content since=1700000000 text=byte\0404096\040of\0405000
  *
- * since: seconds since 1970 when it was first as it is, as far as the file system tells, or 0.
+ * since: from when on it was so, in seconds since 1970, as far as the file system tells, or 0.
  */
 #ifndef LIB_REPORT_MANIFEST_FINDING_H
 #define LIB_REPORT_MANIFEST_FINDING_H
@@ -24,7 +23,7 @@
 #include "lib/report/manifest/entry.h"
 
 #define PROOF_DIR     "proof"
-#define PROOF_NEXT    "next-" /* before the names of what a run under way writes */
+#define PROOF_NEXT    "next-" /* before the names of the files that a run under way writes */
 #define PROOF_RUN     "run"
 #define PROOF_ENTRIES "entries"
 #define PROOF_MARK    "#finding "

@@ -12,7 +12,7 @@ struct manifest {
 	ZSTD_DStream *stream;
 	char *room; /* compressed */
 	ZSTD_inBuffer in;
-	size_t left;   /* of the frame, as zstd says: 0 when it is complete */
+	size_t left;   /* bytes left of the frame, as zstd says: 0 when the frame is complete */
 	GString *text; /* decompressed, from the line at `at` on */
 	size_t at;
 	GString *line; /* of the entry that came last */
@@ -66,7 +66,7 @@ static void *damaged(struct manifest *manifest, const char *what, GError **error
 			     manifest->lines, what);
 }
 
-/* Some more of the file.  FALSE with error set, or without at its end. */
+/* Reads some more of the file.  FALSE: with error set, or without at the file's end. */
 static gboolean refill(struct manifest *manifest, GError **error)
 {
 	ssize_t n = read(manifest->fd, manifest->room, ZSTD_DStreamInSize());
@@ -77,7 +77,8 @@ static gboolean refill(struct manifest *manifest, GError **error)
 	return n > 0;
 }
 
-/* Some more text.  FALSE with error set, or without at the end of a frame that is complete. */
+/* Decompresses some more text.  FALSE: with error set, or without at the end of a complete
+ * frame. */
 static gboolean decompress(struct manifest *manifest, GError **error)
 {
 	size_t had, room = ZSTD_DStreamOutSize();
@@ -136,7 +137,7 @@ static const char *next_line(struct manifest *manifest, size_t *len, GError **er
 	return line;
 }
 
-/* The last line says how many there are. */
+/* The last line says how many entries there are. */
 static gboolean take_comment(struct manifest *manifest, const char *line, GError **error)
 {
 	g_autofree char *wanted =

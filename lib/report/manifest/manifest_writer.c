@@ -8,7 +8,7 @@
 
 #include "lib/base/write_fully.h"
 
-#define LEVEL 5 /* of zstd: hashes do not get smaller, and paths much */
+#define LEVEL 5 /* of zstd: a higher one makes neither hashes nor paths much smaller */
 
 struct writer {
 	int fd;
@@ -42,7 +42,7 @@ static gboolean compress(struct writer *writer, const char *text, size_t len, ZS
 	return TRUE;
 }
 
-/* The line has its newline in place of the NUL for as long as it is written. */
+/* While the line is written, it has its newline in place of the NUL. */
 static gboolean add_entry_line(struct writer *writer, GString *line, GError **error)
 {
 	struct proof_entry entry;

@@ -6,13 +6,13 @@
 #include "lib/report/manifest/manifest.h"
 #include "lib/report/manifest/sorter.h"
 
-/* A part of what is written: each entry, once it is. */
+/* Called for each entry after it was written. */
 typedef void (*manifest_entry_fn)(void *arg, const struct proof_entry *entry);
 
 /*
- * Writes all that sorter has to fd: of lines of the same path the last one counts.  comments: lines
- * for the head, each begins with "#" and has its newline.  count: of what was written.  Blocks for
- * the disk; what was written is durable after.  FALSE with error set.
+ * Writes all lines of sorter to fd; of lines with the same path the last one counts.  comments:
+ * lines for the head, each of which begins with "#" and ends with a newline.  count: what was
+ * written.  Blocks for the disk; afterwards the manifest is durable.  FALSE with error set.
  */
 gboolean manifest_write(int fd, const char *comments, struct proof_sorter *sorter,
 			manifest_entry_fn fn, void *arg, struct manifest_count *count,

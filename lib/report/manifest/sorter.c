@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 struct proof_sorter {
-	FILE *to, *from; /* to: NULL once all was added */
+	FILE *to, *from; /* to: NULL once all lines were added */
 	GPid pid;	 /* 0: it has ended */
 	char *line;
 	size_t room;
@@ -62,7 +62,7 @@ static gboolean end_input(struct proof_sorter *sorter, GError **error)
 	return fclose(to) == 0 || set_sort_error(error, "the lines cannot be sorted");
 }
 
-/* Whether it said that all is there. */
+/* Whether sort(1) ended well, so that all lines are there. */
 static gboolean end_sorter(struct proof_sorter *sorter, GError **error)
 {
 	int status = 0;

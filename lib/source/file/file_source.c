@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * file:///path: a local or mounted tree.  Objects are found by the kernel's file handles where the
- * tree's file system has them and we may use them, by path below the root otherwise; in submounts
- * always by path.  What is mounted below the root belongs to it, and is mounted first where that
- * is an automounter's.  Nothing outside the tree is ever opened, no symbolic link followed, and
- * nothing but regular files and directories opened for more than its attributes.
+ * tree's file system has handles and this process may use them, and by path below the root
+ * otherwise; in submounts always by path.  File systems that are mounted below the root belong to
+ * the tree, and those of an automounter are mounted first.  Nothing outside the tree is ever
+ * opened, no symbolic link is followed, and only regular files and directories are opened for more
+ * than their attributes.
  */
 #include "lib/source/file/file_source.h"
 
@@ -40,7 +41,7 @@ struct file_backend {
 	int root_mount;
 	dev_t root_dev;
 	uint64_t root_fs; /* migrate_fs_number() */
-	bool automounter; /* the root is one's */
+	bool automounter; /* the root is an automounter's */
 	bool handles;
 	bool nfs4_acls;
 	struct backend_workers *workers;
@@ -49,8 +50,8 @@ struct file_backend {
 
 struct scratch {
 	uint8_t *data;
-	dev_t dev;   /* of what the request has looked at last */
-	uint64_t fs; /* migrate_fs_number() of that: over NFS it asks the server */
+	dev_t dev;   /* of the object that the request has looked at last */
+	uint64_t fs; /* migrate_fs_number() of that device: over NFS it asks the server */
 };
 
 union kernel_handle {
@@ -74,7 +75,7 @@ static int status_of(int err)
 		return -ENOTDIR;
 	case EXDEV:
 		return -EACCES;
-	case EMFILE: /* our own limits, which pass */
+	case EMFILE: /* this process's own limits, which pass */
 	case ENFILE:
 	case ENOMEM:
 	case EAGAIN:
@@ -90,8 +91,9 @@ static int open_as(int dir, const char *path, int flags)
 				  RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
 }
 
-/* type: DT_..., as far as it is known.  With O_PATH alone an automounter mounts nothing; what it
- * cannot mount is opened as the empty directory that is there. */
+/* type: DT_..., as far as it is known.  An open with O_PATH alone makes an automounter mount
+ * nothing, so directories are opened with O_DIRECTORY; where the automounter cannot mount, the
+ * empty directory that is there is opened. */
 static int open_beneath(int dir, const char *path, unsigned char type)
 {
 	struct stat st;
@@ -109,7 +111,7 @@ static int open_beneath(int dir, const char *path, unsigned char type)
 	return fd < 0 ? -1 : fd;
 }
 
-/* Below the root, however long.  A descriptor with O_PATH, or -1 with errno. */
+/* Opens a path below the root, of any length.  A descriptor with O_PATH, or -1 with errno. */
 static int open_path(const struct file_backend *file, const char *path)
 {
 	return open_beneath(file->root_fd, path + strspn(path, "/"), DT_UNKNOWN);
@@ -189,7 +191,7 @@ static int get_attr(const struct file_backend *file, int fd, struct source_attr 
 	return 0;
 }
 
-/* The length of the handle, 0 when the object has none that we could open. */
+/* The length of the handle; 0: the object has no handle that can be opened. */
 static uint8_t get_handle(const struct file_backend *file, int fd, uint8_t *out)
 {
 	union kernel_handle kernel;
@@ -208,7 +210,7 @@ static uint8_t get_handle(const struct file_backend *file, int fd, uint8_t *out)
 	return (uint8_t)(HANDLE_TYPE_BYTES + kernel.handle.handle_bytes);
 }
 
-/* A descriptor with O_PATH, or a status. */
+/* Opens the name of a LOOKUP: a descriptor with O_PATH, or a status. */
 static int open_named(int dir, const struct backend_request *req)
 {
 	int fd = -ENOENT;
@@ -332,10 +334,10 @@ static ssize_t read_fully(int fd, uint8_t *data, size_t count, uint64_t offset)
 	return (ssize_t)done;
 }
 
-/* The bytes from the offset on that are a hole for sure, at most count.  A file with a block for
- * each byte is not asked; nor is one that was just written, as OpenZFS has told of holes where data
- * were not written back yet.  The attributes that are taken after it say whether the file is still
- * the one that was listed. */
+/* How many bytes from the offset on are certainly a hole, at most count.  A file with a block for
+ * each byte is not asked; nor is a file that was written just now, as OpenZFS has reported holes
+ * where data were not written back yet.  The attributes that are read after this say whether the
+ * file is still the one that was listed. */
 static uint32_t hole_at(int fd, const struct backend_request *req, uint32_t count)
 {
 	const struct source_attr *attr = &req->attr;
@@ -386,7 +388,7 @@ static int do_read(const struct file_backend *file, int fd, struct backend_reque
 	req->data = n > 0 && n == hole ? zeros : scratch->data;
 	req->data_len = (uint32_t)n;
 	req->eof = req->offset + (uint64_t)n >= req->attr.size;
-	/* Short, and not the end as fstat has it: the file grows as we look. */
+	/* No bytes, although fstat's size goes on: the file grows while it is read. */
 	if (count > 0 && n == 0)
 		req->eof = true;
 	return 0;
@@ -409,7 +411,7 @@ static int do_readlink(const struct file_backend *file, int fd, struct backend_r
 	return 0;
 }
 
-/* The attributes are those of after. */
+/* Brings the file's data, with the attributes that the file has afterwards. */
 static void bring_data(const struct file_backend *file, int fd, struct backend_request *req,
 		       struct scratch *scratch)
 {
@@ -425,8 +427,8 @@ static void bring_data(const struct file_backend *file, int fd, struct backend_r
 		close(opened);
 }
 
-/* Flags that chattr(1) sets.  A network's file system has none, and opening there takes a round
- * trip.
+/* Flags that chattr(1) sets.  A network file system has no flags, and opening a file there takes a
+ * round trip.
  */
 static void tell_flags(int fd, struct source_xattrs *xattrs)
 {
@@ -468,7 +470,8 @@ static int do_getattr(const struct file_backend *file, int fd, struct backend_re
 	return 0;
 }
 
-/* Each with the object's attributes in req, but for LOOKUP, whose are those of what it finds. */
+/* Each is called with the object's attributes in req, except LOOKUP, which puts those of the object
+ * that it finds there. */
 static int (*const operations[])(const struct file_backend *file, int fd,
 				 struct backend_request *req, struct scratch *scratch) = {
 	[BACKEND_GETATTR] = do_getattr,	  [BACKEND_LOOKUP] = do_lookup,
@@ -484,7 +487,7 @@ static void do_request(void *user, struct backend_request *req, void *memory)
 
 	scratch->dev = file->root_dev;
 	scratch->fs = file->root_fs;
-	req->has_attr = true; /* void where it fails */
+	req->has_attr = true; /* void if the request fails */
 	if (fd < 0 || (req->op != BACKEND_LOOKUP && get_attr(file, fd, &req->attr, scratch) < 0))
 		ret = status_of(errno);
 	else
@@ -501,7 +504,7 @@ static void scratch_clear(void *data)
 	g_free(((struct scratch *)data)->data);
 }
 
-/* Do handles work here, in both directions? */
+/* Finds out whether handles work here, in both directions. */
 static void try_handles(struct file_backend *file)
 {
 	union kernel_handle kernel;

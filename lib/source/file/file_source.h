@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* file:///path: a local or mounted tree. */
+/* file:///path: reads an old server's tree that is a local or mounted directory. */
 #ifndef LIB_SOURCE_FILE_FILE_SOURCE_H
 #define LIB_SOURCE_FILE_FILE_SOURCE_H
 

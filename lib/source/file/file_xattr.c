@@ -27,7 +27,7 @@ static ssize_t list_names(const char *path, uint8_t *names)
 	return len < 0 && errno == ENOTSUP ? 0 : len;
 }
 
-/* Its length, 0 for one that vanished meanwhile too, or -1 with errno. */
+/* The value's length; 0 also for an attribute that vanished meanwhile (*gone); or -1 with errno. */
 static ssize_t get_value(const char *path, const char *name, uint8_t *value, bool *gone)
 {
 	ssize_t len = -1;
@@ -64,7 +64,7 @@ static void carry_xattr(const char *path, const char *name, uint8_t *value,
 		source_xattrs_add(xattrs, name, value, (uint32_t)len);
 }
 
-/* One that stays behind. */
+/* Reports an attribute that is not carried over. */
 static void lose_xattr(const char *name, struct source_xattrs *xattrs)
 {
 	if (strcmp(name, "security.capability") == 0)
@@ -78,8 +78,8 @@ static void lose_xattr(const char *name, struct source_xattrs *xattrs)
 		source_xattrs_lose(xattrs, "%s: not carried", name);
 }
 
-/* Labels and signatures that belong to the host that made them, what xfs tells of the ACLs once
- * more, and what a migration to the old server noted for itself (left_out.h). */
+/* Labels and signatures that belong to the host that made them, copies that xfs shows of the ACLs,
+ * and what an earlier migration to the old server noted for itself (omissions.h). */
 static bool is_noise(const char *name)
 {
 	return strcmp(name, "security.selinux") == 0 || strcmp(name, "security.evm") == 0 ||
@@ -113,7 +113,8 @@ int file_get_xattrs(int fd, bool nfs4, uint8_t *memory, struct source_xattrs *xa
 	return 0;
 }
 
-/* Those that the file system sets by itself are not told of, and projects are apart. */
+/* Flags that the file system sets by itself are not reported, and projects are handled
+ * elsewhere. */
 void file_tell_flags(unsigned flags, struct source_xattrs *xattrs)
 {
 	static const struct {

@@ -15,7 +15,7 @@ struct nfs_backend {
 	struct nfs_server server;
 	unsigned n_demand, n_background;
 	struct nfs_conn *demand[MAX_DEMAND], *background[MAX_BACKGROUND];
-	unsigned n_acl, n_v4;		 /* 0 without such connections, else 2 */
+	unsigned n_acl, n_v4;		 /* 0: there are no such connections; else 2 */
 	struct nfs_conn *acl[2], *v4[2]; /* demand, background; beside version 3 */
 	struct nfs_gather_ways ways;
 };
@@ -41,7 +41,8 @@ static void nfs_close(struct backend *backend)
 {
 	struct nfs_backend *nfs = (struct nfs_backend *)backend;
 
-	/* What is cancelled on one may be submitted again to another: free none before all end. */
+	/* A request that one connection cancels may be submitted again to another: no connection is
+	 * freed before all have ended. */
 	for_all(nfs, nfs_conn_stop);
 	for_all(nfs, nfs_conn_join);
 	for_all(nfs, nfs_conn_free);

@@ -7,12 +7,12 @@
 #include "lib/source/nfs/nfs_xdr.h"
 #include "lib/source/source.h"
 
-/* Skips a list in a reply; FALSE: it is not whole. */
+/* Skips a list of ACL entries in a reply.  FALSE: the reply ends before the list does. */
 bool nfs4_acl_skip(struct xdr_in *in);
 /*
- * The list that nfs4_acl_skip() went over, into xattrs.  One without entries says nothing: the mode
- * stands.  One that is too long is lost.  0; or as nfs4_owners_id() of those in it, and the list is
- * void.
+ * Puts the list that nfs4_acl_skip() went over into xattrs.  A list without entries says nothing:
+ * the mode stands.  A list that is too long is reported as lost.  0; or the status of
+ * nfs4_owners_id() for a name in the list, and then the list is void.
  */
 int nfs4_acl_get(struct nfs4_owners *owners, bool demand, struct xdr_in in,
 		 struct source_xattrs *xattrs);

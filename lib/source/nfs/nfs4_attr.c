@@ -70,7 +70,7 @@ void nfs4_put_getattr_acl(struct xdr_out *out, const struct nfs_view *view)
 	nfs4_put_mask(out, mask);
 }
 
-/* What is beyond the mask's end is skipped, and FALSE where there is something. */
+/* Skips what is beyond the mask's end; FALSE: a bit is set there. */
 static bool get_mask(struct xdr_in *in, uint32_t *mask)
 {
 	uint32_t words = xdr_get_u32(in), beyond = 0;
@@ -120,7 +120,7 @@ bool nfs4_get_handle(struct xdr_in *in, struct nfs_handle *handle)
 	return true;
 }
 
-/* Of several names the worst counts: -EHOSTDOWN is less than -EAGAIN. */
+/* The worst status of several names counts: -EHOSTDOWN is less than -EAGAIN. */
 static void note_owner(struct source_attr *attr, int ret)
 {
 	attr->no_owner = MIN(attr->no_owner, ret);
@@ -211,7 +211,7 @@ static bool get_one(const struct nfs_view *view, bool demand, enum nfs4_attr_num
 {
 	switch (n) {
 	case FATTR4_SUPPORTED_ATTRS:
-		get_mask(in, attrs->supported); /* of those beyond nothing is known here */
+		get_mask(in, attrs->supported); /* attributes beyond the mask are not known here */
 		return true;
 	case FATTR4_FH_EXPIRE_TYPE:
 		attrs->expire_type = xdr_get_u32(in);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Attributes of NFS version 4 (RFC 8881 section 5): which are asked for, and what they say. */
+/* Attributes of NFS version 4 (RFC 8881 section 5): which of them are asked for, and what their
+ * values say. */
 #ifndef LIB_SOURCE_NFS_NFS4_ATTR_H
 #define LIB_SOURCE_NFS_NFS4_ATTR_H
 
@@ -30,7 +31,7 @@ enum nfs4_attr_number {
 	FATTR4_XATTR_SUPPORT = 82,
 };
 
-/* One object's, or the server's, as far as they came. */
+/* The attributes of one object, or of the server, as far as they came. */
 struct nfs4_attrs {
 	uint32_t there[NFS4_MASK_WORDS];
 	struct source_attr attr; /* fileid: as it came */
@@ -55,30 +56,33 @@ static inline void nfs4_mask_add(uint32_t *mask, enum nfs4_attr_number n)
 	mask[n / 32] |= UINT32_C(1) << n % 32;
 }
 
-/* What objects are asked for; without what is not supported (NULL: with all). */
+/* The attributes that objects are asked for, without those that are not in supported (NULL: all
+ * are). */
 void nfs4_mask_wanted(uint32_t *mask, const uint32_t *supported);
-/* A server without one of these cannot be a source; NULL, or what it lacks. */
+/* The name of an attribute that the server lacks and without which it cannot be a source; or
+ * NULL. */
 const char *nfs4_mask_lacks(const uint32_t *supported);
 
 void nfs4_put_mask(struct xdr_out *out, const uint32_t *mask);
-/* GETATTR, of an object; with its ACL, too. */
+/* Puts GETATTR of an object; the second function asks for the ACL, too. */
 void nfs4_put_getattr(struct xdr_out *out, const struct nfs_view *view);
 void nfs4_put_getattr_acl(struct xdr_out *out, const struct nfs_view *view);
 
 /* FALSE: not acceptable. */
 bool nfs4_get_handle(struct xdr_in *in, struct nfs_handle *handle);
-/* A bitmap and what is behind it.  FALSE: it is not acceptable, and *in is bad or behind it.
- * demand, here and below: a client waits for it. */
+/* Reads a bitmap and the attributes behind it.  FALSE: they are not acceptable, and *in is bad or
+ * stands behind them.  demand, here and below: a client waits for the answer. */
 bool nfs4_get_attrs(const struct nfs_view *view, bool demand, struct xdr_in *in,
 		    struct nfs4_attrs *attrs);
-/* Whether they say what every object has; then *attr, with a fileid for the whole source. */
+/* Whether attrs have what every object has; then *attr is filled in, with a fileid that is unique
+ * in the whole source. */
 bool nfs4_attrs_object(const struct nfs_view *view, const struct nfs4_attrs *attrs,
 		       struct source_attr *attr);
-/* GETATTR's result, of the object that the request is about, or was to find: 0 and its attr, or
+/* GETATTR's result for the object that the request is about, or was to find: 0 and req->attr, or
  * -errno. */
 int nfs4_get_getattr(struct nfs_view *view, struct xdr_in *in, struct backend_request *req);
-/* With its ACL, if it has one, in its xattrs, which are new unless it fails.  Who is named in the
- * ACL counts for attr.no_owner, too. */
+/* The same with the object's ACL, if it has one, in req->xattrs, which are new unless the call
+ * fails.  The users and groups that the ACL names count for attr.no_owner, too. */
 int nfs4_get_getattr_acl(struct nfs_view *view, struct xdr_in *in, struct backend_request *req);
 
 #endif

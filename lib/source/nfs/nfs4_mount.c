@@ -34,7 +34,7 @@ static int set_up(struct nfs_mounting *m, struct nfs4_session *session)
 
 		nfs4_encode_setup(session, &out);
 		ret = call_compound(m, &out, args, &in, &memory);
-		/* Not knowing version 4 is an answer, too. */
+		/* A server that answers that it does not know version 4 has answered, too. */
 		if (ret == -EAGAIN || !nfs_is_away(ret))
 			ret = nfs4_decode_setup(session, ret, &in);
 		g_clear_pointer(&memory, g_free);
@@ -42,7 +42,8 @@ static int set_up(struct nfs_mounting *m, struct nfs4_session *session)
 	return ret;
 }
 
-/* A GETATTR, as one of the backend's: the attributes, and by its path the handle, of the root. */
+/* Asks for the root's attributes by a GETATTR as the backend makes them, by path, which gives the
+ * root's handle, too. */
 static int get_root(struct nfs_mounting *m, struct nfs4_session *session,
 		    struct backend_request *req)
 {
@@ -69,7 +70,7 @@ static int get_root(struct nfs_mounting *m, struct nfs4_session *session,
 	return ret;
 }
 
-/* What the server says of itself, asked of the root. */
+/* Asks for the attributes of the server itself, on the root. */
 static int get_about(struct nfs_mounting *m, struct nfs4_session *session, struct nfs4_attrs *about)
 {
 	const struct nfs_view *view = &m->server->view;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* From a URL to the root's handle by version 4. */
+/* Finds the handle of a source's root, from its URL, by NFS version 4. */
 #ifndef LIB_SOURCE_NFS_NFS4_MOUNT_H
 #define LIB_SOURCE_NFS_NFS4_MOUNT_H
 
 #include "lib/source/nfs/nfs_mounting.h"
 
 /*
- * The root by version 4: one of those minor versions, the highest that the server has.  0 and the
- * server, its view and *root are filled in; -ENOTSUP: it has none of them; or as nfs_call(), or a
- * status of nfs4_status().  Asks again while the server is away, if it is patient.
+ * Finds the root by the highest of the minor versions (bits) that the server has.  0, and the
+ * server, its view and *root are filled in; -ENOTSUP: the server has no such version; or as
+ * nfs_call(), or a status of nfs4_status().  patient: asks again while the server is away.
  */
 int nfs4_find_root(struct nfs_mounting *m, unsigned minors, bool patient, struct source_attr *root);
-/* FALSE, with the line for what that gave. */
+/* FALSE, with the line that explains a status of nfs4_find_root(). */
 gboolean nfs4_explain(const struct nfs_mounting *m, int status, GError **error);
 
 #endif

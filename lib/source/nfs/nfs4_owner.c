@@ -8,11 +8,11 @@
 #include "lib/base/text.h"
 #include "lib/source/nfs/nfs4_owner_host.h"
 
-#define TEXT_MAX       512u   /* bytes of one that is asked for */
-#define KNOWN_MAX      65536u /* of users, of groups: a server may make up any number of them */
+#define TEXT_MAX       512u   /* bytes of a name that is asked for */
+#define KNOWN_MAX      65536u /* of users, and of groups: a server may make up any number */
 #define LINES_MAX      1000u
 #define THREADS_MAX    8u
-#define BACKGROUND_MAX 4u /* of them that ask for the background */
+#define BACKGROUND_MAX 4u /* threads that ask for the background's names */
 #define SWEEP_PAUSE    (G_USEC_PER_SEC / 10)
 
 enum owner_state { OWNER_KNOWN, OWNER_QUEUED, OWNER_ASKED, OWNER_FAILED };
@@ -31,12 +31,12 @@ struct nfs4_owners {
 	char *url;
 	nfs4_owner_fn ask;
 	struct nfs4_owner_times times;
-	pthread_mutex_t lock; /* guards the rest; not held while anybody is asked */
+	pthread_mutex_t lock; /* guards the rest; not held while the name service is asked */
 	pthread_cond_t queued;
 	GHashTable *known[2]; /* users, groups: text -> struct owner */
 	GQueue queue[2];      /* the background's, demand */
 	unsigned threads, idle, background;
-	gint64 swept; /* what is known was forgotten then, for want of room */
+	gint64 swept; /* when what is known was last forgotten, for want of room */
 	unsigned lines;
 	bool failing, stop;
 };
@@ -199,7 +199,7 @@ static void wake_thread(struct nfs4_owners *owners)
 	pthread_t thread;
 
 	pthread_cond_signal(&owners->queued);
-	/* who was woken before still counts as idle */
+	/* a thread that was woken before still counts as idle */
 	if (owners->idle >= queued || owners->threads == THREADS_MAX)
 		return;
 	pthread_attr_init(&attr);
@@ -242,7 +242,7 @@ static struct owner *add_owner(struct nfs4_owners *owners, bool group, const cha
 	owner->text = g_strdup(text);
 	owner->group = group;
 	owner->id = NFS4_NOBODY;
-	if (!strchr(text, '@')) { /* of no domain: nobody's ever */
+	if (!strchr(text, '@')) { /* without a domain: it will never be anybody's */
 		owner->until = G_MAXINT64;
 		say_unknown(owners, owner);
 	}

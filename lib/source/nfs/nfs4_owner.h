@@ -4,14 +4,14 @@
  * this host's name service knows (nfs4_owner_host.h).
  *
  * The name service may be slow or away.  Threads that do nothing else ask it: several names at a
- * time, each once, a name that a client waits for before the background's.  Nobody who needs
- * another name waits, and nobody who needs this one blocks: the request is busy (-EAGAIN), and is
- * made again later, as after JUKEBOX.
+ * time, each name once, and names that a client waits for before those of the background.  A
+ * request that needs another name does not wait for this one, and a request that needs this one
+ * does not block: it is busy (-EAGAIN), and is made again later, as after JUKEBOX.
  *
- * Only the answer that nobody has the name makes NFS4_NOBODY, which source.h's users report and
- * give to nobody.  It holds for a minute, because the user may be created.  After a failure the
- * name is asked for again when somebody needs it, twice a second.  What belongs to a name without
- * an answer is not made.
+ * A name becomes NFS4_NOBODY only by the answer that nobody has it; the users of source.h report
+ * that and give the object to OWNER_NOBODY.  The answer is kept for a minute, because the user may
+ * be created.  After a failure the name is asked for again when a request needs it, at most twice a
+ * second.  An object whose owner has no answer is not made.
  */
 #ifndef LIB_SOURCE_NFS_NFS4_OWNER_H
 #define LIB_SOURCE_NFS_NFS4_OWNER_H
@@ -24,18 +24,19 @@
 
 #define NFS4_NOBODY UINT32_MAX
 
-/* How often a request is busy, at least, before it does without an owner or fails: for longer than
- * the pause after a failure, as the name service may be back by now. */
+/* How often a request is busy, at least, before it does without an owner or fails.  Together that
+ * takes longer than the pause after a failure, as the name service may be back by then. */
 #define NFS4_OWNER_TRIES 4 /* fewer than the gate's patience */
 
-/* Asks for a text with "@", NUL-terminated, which it may write to.  0 and *id; -ENOENT: nobody has
- * that name; another value: it could not be asked.  Several threads at a time; may block. */
+/* Asks the name service for a text with "@", NUL-terminated, which the function may write to.  0
+ * and *id; -ENOENT: nobody has that name; another value: the service could not be asked.  Several
+ * threads at a time; may block. */
 typedef int (*nfs4_owner_fn)(bool group, char *text, uint32_t *id);
 
 /* In us. */
 struct nfs4_owner_times {
-	gint64 patience; /* a name has no answer for so long: -EHOSTDOWN */
-	gint64 nobody;	 /* so long nobody has it */
+	gint64 patience; /* after so long without an answer: -EHOSTDOWN */
+	gint64 nobody;	 /* how long "nobody has the name" is kept */
 	gint64 pause;	 /* after a failure */
 };
 
@@ -43,18 +44,19 @@ struct nfs4_owners;
 /* url: for messages, copied; ask NULL: the host's name service; times NULL: the usual ones. */
 struct nfs4_owners *nfs4_owners_new(const char *url, nfs4_owner_fn ask,
 				    const struct nfs4_owner_times *times);
-/* Does not wait for the name service: a thread that it keeps ends after its answer. */
+/* Does not wait for the name service: a thread that is asking it ends by itself after the
+ * answer. */
 void nfs4_owners_free(struct nfs4_owners *owners);
 /*
  * Any thread; does not block.  demand: a client waits for it.  0 and *id, which may be NFS4_NOBODY;
- * -EAGAIN: the name service is being asked; -EHOSTDOWN: it has not told for so long that the object
- * is to be listed as failed.  owners NULL: only numbers are known.
+ * -EAGAIN: the name service is being asked; -EHOSTDOWN: it has not answered for so long that the
+ * object is to be listed as failed.  owners NULL: only numbers are known.
  */
 int nfs4_owners_id(struct nfs4_owners *owners, bool demand, bool group, const uint8_t *text,
 		   uint32_t len, uint32_t *id);
 
-/* Of an answer with attributes: 0, or what their owner is to be answered with; it notes in the
- * request that this is no fault of the old server. */
+/* For an answer with attributes: 0, or the status that the request gets because the owner is not
+ * known; the request then notes that this is no fault of the old server. */
 int nfs4_owner_status(struct backend_request *req);
 
 #endif

@@ -22,8 +22,8 @@ static int map(bool group, char *text, uint32_t *id)
 	return group ? nfs4_name_to_gid(text, id) : nfs4_name_to_uid(text, id);
 }
 
-/* libnfsidmap reads its configuration at its first questions, and is not made for two threads
- * there: root's come first.  Whether it can be asked. */
+/* Whether libnfsidmap can be asked.  It reads its configuration at its first questions, which two
+ * threads must not ask at a time: so it is first asked here, for root. */
 static bool is_ready(void)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -109,7 +109,7 @@ bool nfs4_owner_services_answer(const char *services, bool group, const char *na
 	return true;
 }
 
-/* The text as it is, and without its domain: libnfsidmap may have asked for either. */
+/* Asks for the text as it is, and without its domain: libnfsidmap may have asked for either. */
 static bool services_answer(bool group, const char *text)
 {
 	const char *key = group ? "group:" : "passwd:";

@@ -21,9 +21,9 @@ int nfs4_owner_ask_host(bool group, char *text, uint32_t *id);
 
 typedef enum nss_status (*nfs4_owner_service_fn)(const char *service, bool group, const char *name);
 /*
- * services: what stands behind "passwd:" or "group:" in nsswitch.conf.  Whether none of those that
- * the C library would ask for the name fails to answer.  ask NULL: the modules of this host; one
- * that is not there does not answer.
+ * Whether every service that the C library would ask for the name answers.  services: what stands
+ * behind "passwd:" or "group:" in nsswitch.conf.  ask NULL: the modules of this host; a module that
+ * is not there does not answer.
  */
 bool nfs4_owner_services_answer(const char *services, bool group, const char *name,
 				nfs4_owner_service_fn ask);

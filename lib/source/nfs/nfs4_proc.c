@@ -271,7 +271,8 @@ static int get_attr(struct nfs_view *view, struct backend_request *req, struct x
 	return 0;
 }
 
-/* Beside what was asked for: whatever is wrong with them, they are not there. */
+/* Takes attributes that come beside what was asked for.  If anything is wrong with them, they count
+ * as absent. */
 static void get_attr_beside(struct nfs_view *view, struct backend_request *req, struct xdr_in *in)
 {
 	req->has_attr = nfs4_get_getattr(view, in, req) == 0;
@@ -297,7 +298,7 @@ static int get_lookup(struct nfs_view *view, struct backend_request *req, struct
 	return 0;
 }
 
-/* OPEN's result (section 18.16.2).  Who cannot be called back is given no delegations. */
+/* OPEN's result (section 18.16.2).  A client that cannot be called back gets no delegations. */
 static int get_open(struct xdr_in *in, uint8_t *stateid)
 {
 	uint32_t words, kind, why;
@@ -317,7 +318,7 @@ static int get_open(struct xdr_in *in, uint8_t *stateid)
 	return in->bad || (kind != 0 && kind != 3) ? -EBADMSG : 0;
 }
 
-/* The anonymous stateid does not do. */
+/* Whether the status means that the server refuses the anonymous stateid. */
 static bool wants_open(uint32_t status)
 {
 	return status == NFS4ERR_LOCKED || status == NFS4ERR_OPENMODE ||
@@ -357,7 +358,7 @@ static int get_data(struct nfs_view *view, struct backend_request *req, struct x
 	return nfs_end_read(req, asked);
 }
 
-/* The call ended while it was open. */
+/* The call ended while the file was open. */
 static int close_and(struct steps *steps, int status, enum read_step next)
 {
 	steps->status = status;
@@ -391,7 +392,7 @@ static int get_read(struct nfs_view *view, struct backend_request *req, struct x
 	ret = nfs4_get_op(in, OP_READ, &status);
 	req->grace = status == NFS4ERR_GRACE;
 	if (ret == 0) {
-		/* It had its reason not to take the other one. */
+		/* The server had its reason to refuse the anonymous stateid. */
 		if (opened && steps->status == -EBADMSG)
 			atomic_store(&view->opens, true);
 		return get_data(view, req, in);
@@ -428,8 +429,8 @@ static int take_hole(struct nfs_view *view, struct backend_request *req, uint64_
 	return NFS_CALL_AGAIN;
 }
 
-/* What is next where SEEK failed.  NFS-Ganesha 4.3 needs the file opened: else it says that there
- * are data at 0, wherever it was asked. */
+/* The next step after SEEK failed.  NFS-Ganesha 4.3 needs the file opened: else it says that data
+ * begin at 0, whatever offset it was asked for. */
 static enum read_step without_seek(struct nfs_view *view, bool opened, int ret)
 {
 	bool may_open = !opened && ret != -ENOTSUP;
@@ -529,7 +530,8 @@ static int get_readdir(struct nfs_view *view, struct backend_request *req, struc
 		cookie = get_entry(view, req, in, &unowned);
 		n++;
 	}
-	/* then entries without one come without attributes, and each is looked up by itself */
+	/* after those attempts, entries without an owner come without attributes, and each is
+	 * looked up by itself */
 	req->here = unowned && req->attempts < NFS4_OWNER_TRIES;
 	if (req->here)
 		return -EAGAIN;
@@ -578,7 +580,7 @@ static int get_operation(struct nfs_view *view, struct backend_request *req, str
 	}
 }
 
-/* Another server has it. */
+/* Another server has the object. */
 static int refer(struct nfs_view *view)
 {
 	if (!atomic_exchange(&view->referred, true))
@@ -595,7 +597,7 @@ int nfs4_request_decode(struct nfs_view *view, struct nfs4_session *session, uns
 	int ret = nfs4_get_start(session, slot, steps->walk.at.len == 0, rpc, in);
 	bool started = ret == 0;
 
-	/* The file is closed whatever became of that. */
+	/* The file is closed even if the READ failed. */
 	if (ret < 0 && steps->read == READ_TO_CLOSE)
 		return get_closed(steps);
 	if (started)

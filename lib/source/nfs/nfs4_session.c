@@ -95,7 +95,7 @@ void nfs4_reset(struct nfs4_session *session)
 	session->state = NFS4_NO_CLIENT;
 	session->slots = 0;
 	session->settled = false;
-	/* The same client, started anew: the server drops what it had of it. */
+	/* The client is the same, started anew: the server drops the state that it had for it. */
 	fill_random(session->verifier, sizeof(session->verifier));
 	if (memcmp(session->owner, none, sizeof(none)) == 0)
 		fill_random(session->owner, sizeof(session->owner));
@@ -132,9 +132,9 @@ static void put_create(const struct nfs4_session *session, struct xdr_out *out)
 	xdr_put_u32(out, 0); /* flags: it need not outlive the server */
 	put_channel(out, NFS4_SLOTS_MAX);
 	put_channel(out, 1);
-	xdr_put_u32(out, 0x40000000); /* a program for callbacks, of which there are none */
+	xdr_put_u32(out, 0x40000000); /* a program for callbacks, which are never made */
 	xdr_put_u32(out, 1);
-	xdr_put_u32(out, 0); /* AUTH_NONE for them */
+	xdr_put_u32(out, 0); /* AUTH_NONE for callbacks */
 }
 
 static void put_sequence(struct xdr_out *out, const struct nfs4_session *session, unsigned slot)
@@ -201,7 +201,7 @@ static int get_session(struct nfs4_session *session, struct xdr_in *in)
 	return 0;
 }
 
-/* Version 4.0 is spoken, whatever it says of its root. */
+/* The server speaks version 4.0, whatever status it gives for its root. */
 static int get_answer(struct nfs4_session *session, struct xdr_in *in)
 {
 	uint32_t status;
@@ -239,7 +239,7 @@ static int get_sequence(struct nfs4_session *session, unsigned slot, struct xdr_
 	session->sequence[slot]++;
 	if (in->bad)
 		return -EBADMSG;
-	/* once: a server may say it whatever is done */
+	/* once: a server may set the flag whatever the client does */
 	if (reclaim && session->settled)
 		return NFS_CALL_RESET;
 	session->settled |= !reclaim && session->state == NFS4_READY;
@@ -253,7 +253,7 @@ static int get_reclaimed(struct nfs4_session *session, struct xdr_in *in)
 
 	if (ret != 0)
 		return ret < 0 ? ret : -EREMOTEIO;
-	/* Whatever else it says: it has nothing to be reclaimed. */
+	/* Any other status means, too, that the server has nothing to be reclaimed. */
 	ret = nfs4_get_op(in, OP_RECLAIM_COMPLETE, &status);
 	if (ret == -EBADMSG || ret == -EAGAIN)
 		return ret;
@@ -267,7 +267,8 @@ int nfs4_decode_setup(struct nfs4_session *session, int rpc, struct xdr_in *in)
 	uint32_t status;
 	int ret;
 
-	/* Whether that version is spoken is found out at open: what is not there will not come. */
+	/* At open it is found out whether the server speaks that version: a program that is not
+	 * there then will not come. */
 	if (rpc == -EAGAIN)
 		rpc = -ENOTSUP;
 	ret = rpc < 0 ? rpc : get_compound(in);

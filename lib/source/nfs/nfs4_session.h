@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Sessions of NFS version 4.1 and 4.2 (RFC 8881), and what every call in one has in common.  Memory
- * only.
+ * Sessions of NFS version 4.1 and 4.2 (RFC 8881), and what every call in a session has in
+ * common.  Memory only.
  *
- * Version 4.0 (RFC 7530) has none, and who only reads needs no client there either: READ goes by
- * the anonymous stateid.  A session stands for it that one call makes, to see whether it is spoken,
- * and that nothing ends.
+ * Version 4.0 (RFC 7530) has no sessions, and a program that only reads needs no client ID there
+ * either: READ goes by the anonymous stateid.  A struct nfs4_session with minor 0 stands for a
+ * connection of that version: one call shows whether the server speaks it, and nothing ends it.
  *
- * A connection makes a client and a session of its own (sections 18.35 and 18.36), and both anew
- * after it broke: then nothing has to be agreed upon between connections, one that the server
- * forgets costs no other one its requests, and servers without trunking have several, too.  Those
- * with it (BIND_CONN_TO_SESSION) would give less: NFS-Ganesha 4.3 and Linux 6.1 bind a second
- * connection to a session, whose 64 slots both share, but give each of 16 sessions 64.  They
- * hold no state from one call to the next, so that nothing is lost with them: when the server
- * forgot them (BADSESSION, STALE_CLIENTID, DEADSESSION ...), the connection begins again.  It does
- * so, too, when SEQUENCE says that the server started anew below the session (section 18.46.3:
- * RESTART_RECLAIM_NEEDED), for nothing is opened until that is answered.  Its other flags are about
- * state, callbacks and layouts, of which there are none, and ask for nothing.
+ * Each connection makes a client and a session of its own (sections 18.35 and 18.36), and makes
+ * both anew after it broke.  So connections have nothing to agree upon, a session that the server
+ * forgets costs other connections no requests, and servers without trunking can have several
+ * connections, too.  Trunking (BIND_CONN_TO_SESSION) would give less: NFS-Ganesha 4.3 and Linux 6.1
+ * let two connections of one session share its 64 slots, but give each of 16 sessions 64.  A client
+ * holds no state from one call to the next, so nothing is lost with it: when the server forgot
+ * client or session (BADSESSION, STALE_CLIENTID, DEADSESSION ...), the connection begins
+ * again.  The connection also begins again when SEQUENCE says that the server started anew below
+ * the session (section 18.46.3: RESTART_RECLAIM_NEEDED), because the server opens nothing until
+ * that is answered.  The other flags of SEQUENCE are about state, callbacks and layouts, which this
+ * client does not have, and ask for nothing.
  */
 #ifndef LIB_SOURCE_NFS_NFS4_SESSION_H
 #define LIB_SOURCE_NFS_NFS4_SESSION_H
@@ -25,7 +26,7 @@
 
 #define NFS4_SLOTS_MAX	 256
 #define NFS4_OPS_MAX	 8u /* in a call */
-#define NFS4_OPS_MIN	 6u /* of which a server has to allow: what a file is opened and read with */
+#define NFS4_OPS_MIN	 6u /* that a server has to allow: a file is opened and read with so many */
 #define NFS4_REPLY_ROOM	 2048u /* of a reply, for what is neither data nor entries */
 #define NFS4_STATEID_LEN 16
 
@@ -94,40 +95,40 @@ struct nfs4_session {
 	uint8_t verifier[8], owner[16], id[16];
 	uint64_t client;
 	uint32_t create_sequence;
-	uint32_t max_reply; /* bytes of a reply that the server agreed to */
-	uint32_t max_ops;   /* and operations of a call */
+	uint32_t max_reply; /* bytes of a reply, as agreed with the server */
+	uint32_t max_ops;   /* operations of a call, as agreed */
 	unsigned slots;	    /* calls that may be under way, once it is ready */
 	uint32_t sequence[NFS4_SLOTS_MAX];
 };
 
-/* 0 or the negative status for an nfsstat4; -EREMOTE where another server has the object, -ENOKEY
- * where it is told by another security flavour. */
+/* 0 or the negative status for an nfsstat4; -EREMOTE: another server has the object; -ENOKEY: the
+ * object wants another security flavour. */
 int nfs4_status(uint32_t status);
 
 /* A new session, as of a client that has just started. */
 void nfs4_reset(struct nfs4_session *session);
 
-/* While it is not ready: the arguments of the call that brings it on, and its result.  0, or -errno
- * (-ENOTSUP: refused, -EAGAIN). */
+/* While the session is not ready: the arguments of the call that makes the next step, and the
+ * call's result.  0, or -errno (-ENOTSUP: refused, -EAGAIN). */
 void nfs4_encode_setup(const struct nfs4_session *session, struct xdr_out *out);
 int nfs4_decode_setup(struct nfs4_session *session, int rpc, struct xdr_in *in);
 
 #define NFS_CALL_RESET 2 /* the session is gone: all is to be asked anew */
 
-/* What every call of a slot starts with, before n further operations; handle NULL: of the server's
- * root. */
+/* What every call of a slot starts with, before n further operations on the object of the handle;
+ * handle NULL: on the server's root. */
 void nfs4_put_start(struct xdr_out *out, const struct nfs4_session *session, unsigned slot,
 		    const uint8_t *handle, uint32_t len, uint32_t n);
-/* Up to the first of the further ones: 0, NFS_CALL_RESET, or -errno. */
+/* Reads a reply up to the first of the further operations: 0, NFS_CALL_RESET, or -errno. */
 int nfs4_get_start(struct nfs4_session *session, unsigned slot, bool root, int rpc,
 		   struct xdr_in *in);
 
-/* An operation's number and status; -EBADMSG when it is another one's. */
+/* Reads an operation's number and status; -EBADMSG: it is another operation's. */
 int nfs4_get_op(struct xdr_in *in, enum nfs4_op op, uint32_t *status);
 /* len bytes, without a length before them. */
 void nfs4_put_fixed(struct xdr_out *out, const uint8_t *bytes, size_t len);
-/* The stateid that says: the one of the operation before, in the same call (section 16.2.3.1.2);
- * with 1, of an OPEN.  0: the anonymous one. */
+/* A special stateid.  seqid 1: the current one, which an OPEN before it in the same call has set
+ * (section 16.2.3.1.2); 0: the anonymous one. */
 void nfs4_put_current(struct xdr_out *out, uint32_t seqid);
 
 #endif

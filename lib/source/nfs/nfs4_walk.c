@@ -129,7 +129,7 @@ int nfs4_walk_refuse(struct nfs4_walk *walk, bool started, const char *name)
 	return NFS_CALL_AGAIN;
 }
 
-/* What was refused, as far as its path is known. */
+/* The path of the object that was refused, as far as it is known. */
 static char *refused_path(const struct nfs4_walk *walk, const char *object)
 {
 	g_autofree char *path = NULL;

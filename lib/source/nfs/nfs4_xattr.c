@@ -121,7 +121,8 @@ static int add_xattr_name(struct backend_request *req, const uint8_t *name, uint
 {
 	struct nfs4_steps *steps = req->backend.data;
 
-	/* As the kernel counts them; those that cannot be here too, of which there may be no end.
+	/* Counts the bytes as the kernel does, also of names that cannot be here: a server may list
+	 * any number of them.
 	 */
 	steps->bytes += sizeof(PREFIX) + len;
 	if (steps->bytes > LIST_BYTES)

@@ -113,9 +113,10 @@ void nfs_root_seen(struct nfs_view *view, const struct backend_request *req, uin
 }
 
 /*
- * How much of a handle of Linux's server is the object's own; 0: it is none with more.  With
- * subtree_check there is the directory in it by which the object was reached, so that a file has as
- * many handles as directories (fs/nfsd/nfsfh.h, include/linux/exportfs.h).
+ * How many bytes of a handle of Linux's server are the object's own; 0: the handle has nothing
+ * else.  With subtree_check, a handle also names the directory through which the object was
+ * reached, so that a file has as many handles as directories (fs/nfsd/nfsfh.h,
+ * include/linux/exportfs.h).
  */
 static uint32_t own_part(const uint8_t *handle, uint32_t len)
 {

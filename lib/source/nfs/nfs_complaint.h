@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Why there is no connection to an old server that would answer, told the log once.  Any thread. */
+/* Tells the log why there is no connection to an old server that answers, each reason once.  Any
+ * thread. */
 #ifndef LIB_SOURCE_NFS_NFS_COMPLAINT_H
 #define LIB_SOURCE_NFS_NFS_COMPLAINT_H
 
@@ -11,7 +12,7 @@ struct nfs_complaint {
 	char *said; /* what is wrong, as it was told last; NULL: nothing */
 };
 void nfs_complaint_init(struct nfs_complaint *complaint);
-/* Also when it is all zeros. */
+/* *complaint may be all zeros. */
 void nfs_complaint_clear(struct nfs_complaint *complaint);
 /* why NULL: there is a connection. */
 void nfs_complaint_say(struct nfs_complaint *complaint, const char *url, const char *why);

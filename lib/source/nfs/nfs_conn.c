@@ -5,8 +5,8 @@
  * A request is always in exactly one place: the queue, `again` (to be sent anew), a slot (a call is
  * under way), or with its submitter; only the thread moves it on from the queue, so that it can
  * neither be lost nor completed twice.  When the connection fails, what is in slots goes back to
- * `again` in its old order: everything we ask for can be asked for twice.  What was in a slot each
- * time goes to the connection of trials (suspects.h).
+ * `again` in its old order: every request can be made twice.  What was in a slot each time goes to
+ * the connection of trials (suspects.h).
  *
  * Only `lock` is there, and it is never held across done or a system call that waits.
  */
@@ -40,7 +40,7 @@ enum { QUEUE_FIRST, QUEUE_LAST, QUEUES };
 struct nfs_conn {
 	struct nfs_server *server;
 	struct nfs_service *service;
-	struct nfs_conn *trial; /* NULL: this is it */
+	struct nfs_conn *trial; /* the connection that tries requests; NULL: this one is */
 	struct nfs_dialog dialog;
 	pthread_t thread;
 	int wake_fd;
@@ -56,7 +56,7 @@ struct nfs_conn {
 	/* The thread's own from here on. */
 	enum conn_state state;
 	struct nfs_link link;
-	size_t address; /* of the server's, that is tried */
+	size_t address; /* index of the server's address that is tried */
 	struct rpc_auth auth;
 	bool at_once;
 	bool unhurried; /* constant */
@@ -67,7 +67,7 @@ struct nfs_conn {
 	uint8_t *tx;
 	size_t tx_start, tx_end, tx_size;
 	struct backend_request probe; /* of a new connection, to renew a lease, for an fsid */
-	bool probing;		      /* it is under way */
+	bool probing;		      /* the probe is under way */
 	GHashTable *asked;	      /* what it tells of (nfs_systems.h), or NULL */
 	gint64 used;		      /* when a call was made last */
 	struct trial trying;
@@ -92,7 +92,7 @@ static void leave_connection(struct nfs_conn *conn, struct backend_request *req)
 	backend_watch_end(&conn->server->watch);
 }
 
-/* What an object without an owner is answered with. */
+/* The status of a request about an object whose owner is not known. */
 static int with_owner(struct backend_request *req, int status)
 {
 	if (status == 0 && req->has_attr &&
@@ -204,7 +204,7 @@ static bool fits_window(const struct nfs_conn *conn, const struct backend_reques
 /* The queue whose first request is next, or NULL.  With the lock. */
 static GQueue *next_queue(struct nfs_conn *conn)
 {
-	/* a trial takes long: there they take turns */
+	/* trials take long: there demand and background take turns */
 	bool last = !conn->trial && conn->turns % 2 && conn->queue[QUEUE_LAST].head;
 
 	for (unsigned i = last ? QUEUE_LAST : QUEUE_FIRST; i < QUEUES; i++)
@@ -213,7 +213,7 @@ static GQueue *next_queue(struct nfs_conn *conn)
 	return NULL;
 }
 
-/* FALSE: req needs none, or no more. */
+/* FALSE: req needs no witness, or no more. */
 static bool call_witness(struct nfs_conn *conn, struct backend_request *req)
 {
 	const struct nfs_handle *top = &conn->server->view.root;
@@ -274,7 +274,8 @@ static void enter_state(struct nfs_conn *conn, enum conn_state state)
 	conn->state_since = g_get_monotonic_time();
 }
 
-/* The connection ended under it, which counts for that much. */
+/* Makes req again, as the connection ended under it, which counts so much against req
+ * (suspects.h). */
 static void ask_again(struct nfs_conn *conn, struct backend_request *req, unsigned count)
 {
 	if (req == &conn->trying.witness) {
@@ -340,7 +341,7 @@ static void start_connecting(struct nfs_conn *conn)
 		drop_connection(conn);
 }
 
-/* FALSE: the root's fsid is wanted, and is to be told later. */
+/* FALSE: the root's fsid is wanted, and the answer to it is not here yet. */
 static bool told_root(struct nfs_conn *conn)
 {
 	const struct backend_request *probe = &conn->probe;
@@ -355,9 +356,9 @@ static bool told_root(struct nfs_conn *conn)
 }
 
 /*
- * A server answers for the root before it gets anything else to do.  ESTALE for the root means that
- * its exports are not there yet, and ENOENT, where it is looked for by its path; after a minute it
- * is believed.
+ * A server answers for the root before it gets anything else to do.  ESTALE for the root, or ENOENT
+ * where the root is looked for by its path, means that the server's exports are not there yet;
+ * after a minute that status is believed.
  */
 static void probe_done(struct backend_request *probe)
 {
@@ -402,8 +403,9 @@ static void probe_server(struct nfs_conn *conn)
 }
 
 /*
- * The answer shows an fsid that is new: it is asked for again when the root was asked for its own,
- * for which everything else of the connection waits.  That answer may be on its way, and older.
+ * The answer shows a new fsid: the request is made again after the root was asked for its own fsid,
+ * and everything else of the connection waits for that.  An answer about the root that is on its
+ * way already may be older, and does not make the new fsid believed.
  */
 static int doubt(struct nfs_conn *conn, struct backend_request *req, uint64_t cookie, uint64_t verf)
 {
@@ -508,7 +510,8 @@ static void send_calls(struct nfs_conn *conn)
 	conn->tx_start = conn->tx_end = 0;
 }
 
-/* What waits for longer than that counts, and goes to the trials at once where others are answered.
+/* A request that waits for longer than limit counts as a suspect, and goes to the trials at once
+ * where other requests are answered.
  */
 static void take_stalled(struct nfs_conn *conn, gint64 now, gint64 limit)
 {
@@ -523,7 +526,8 @@ static void take_stalled(struct nfs_conn *conn, gint64 now, gint64 limit)
 	}
 }
 
-/* A server that holds a connection and does not answer: ask anew on another, ever more patiently.
+/* A server keeps a connection and does not answer: the requests are made again on another
+ * connection, each time more patiently.
  */
 static void check_stall(struct nfs_conn *conn)
 {
@@ -555,7 +559,7 @@ static enum prospect look_ahead(struct nfs_conn *conn)
 	queue = next_queue(conn);
 	if (!next && queue)
 		next = queue->head;
-	/* With requests in the queue the thread waits for something else than more of them. */
+	/* With requests in the queue the thread waits for something other than more requests. */
 	conn->awake = queue;
 	if (conn->stop)
 		prospect = PROSPECT_STOP;
@@ -567,7 +571,7 @@ static enum prospect look_ahead(struct nfs_conn *conn)
 	return prospect;
 }
 
-/* Until an idle session has to be renewed; -1: it has not. */
+/* Milliseconds until an idle session has to be renewed; -1: it need not be. */
 static int lease_ms(const struct nfs_conn *conn)
 {
 	gint64 lease = nfs_dialog_lease(&conn->dialog), left;

@@ -109,7 +109,7 @@ static int exchange(struct handshake *h, const gss_buffer_desc *token, bool firs
 	return ret;
 }
 
-/* One token of ours.  GSS_S_CONTINUE_NEEDED: the server's answer is wanted. */
+/* Makes this side's next token.  GSS_S_CONTINUE_NEEDED: the server's answer is wanted. */
 static OM_uint32 step(struct handshake *h, gss_buffer_t from, gss_buffer_t to)
 {
 	const OM_uint32 flags = GSS_C_MUTUAL_FLAG | GSS_C_INTEG_FLAG |
@@ -225,7 +225,7 @@ int nfs_context_make(struct nfs_server *server, const struct nfs_address *addres
 		ret = log_on(&h);
 		if (h.refused || h.old)
 			nfs_credential_forget(credential);
-		if (h.old) /* to be told why there is no other one */
+		if (h.old) /* so that the message says why there is no new ticket */
 			ret = log_on(&h);
 	}
 	pthread_mutex_unlock(&credential->lock);

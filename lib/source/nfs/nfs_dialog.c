@@ -28,7 +28,7 @@ void nfs_dialog_start(struct nfs_dialog *dialog, struct backend_request *probe)
 	nfs_dialog_renew(dialog, probe);
 }
 
-/* By its path in version 4: its handle may be one that expires. */
+/* In version 4 the root is asked for by its path: its handle may expire. */
 void nfs_dialog_renew(struct nfs_dialog *dialog, struct backend_request *probe)
 {
 	static char root[] = "";
@@ -125,7 +125,8 @@ enum nfs_procedure nfs_dialog_encode(const struct nfs_dialog *dialog,
 	return procedure;
 }
 
-/* One more call, until there is a session or will be none; where it is all, the root follows. */
+/* Makes one more call, until there is a session or it is certain that there will be none; where
+ * version 4 is alone, a request for the root follows. */
 static int decode_setup(const struct nfs_dialog *dialog, int rpc, struct xdr_in *in)
 {
 	int ret = nfs4_decode_setup(dialog->session, rpc, in);

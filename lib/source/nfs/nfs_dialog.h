@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What is said on a connection: version 3 and NFSACL (nfs_proc.h), version 4.2 for user attributes
- * beside it (nfs4_xattr.h), or version 4 alone (nfs4_proc.h).  Version 4 begins with calls of its
- * own.  Memory only.
+ * Which calls a connection makes for requests: those of version 3 and NFSACL (nfs_proc.h), those of
+ * version 4.2 for user attributes beside version 3 (nfs4_xattr.h), or those of version 4 alone
+ * (nfs4_proc.h).  Version 4 begins with calls that set up its session.  Memory only.
  */
 #ifndef LIB_SOURCE_NFS_NFS_DIALOG_H
 #define LIB_SOURCE_NFS_NFS_DIALOG_H
@@ -13,7 +13,7 @@
 struct nfs_dialog {
 	struct nfs_view *view;
 	const struct rpc_auth *auth;
-	enum backend_op probe;	      /* what a new connection is tried with, of the root */
+	enum backend_op probe;	      /* a new connection is tried with it, on the root */
 	struct nfs4_session *session; /* NULL: version 3; allocated */
 	bool full;		      /* version 4 alone */
 	bool set_up;		      /* the probe is over */
@@ -22,22 +22,22 @@ void nfs_dialog_init(struct nfs_dialog *dialog, struct nfs_view *view, const str
 		     enum backend_op probe, bool version4);
 void nfs_dialog_clear(struct nfs_dialog *dialog);
 
-/* A new connection: fills in the request that goes first. */
+/* For a new connection: fills in the request that goes first. */
 void nfs_dialog_start(struct nfs_dialog *dialog, struct backend_request *probe);
-/* Whether a reply to it may tell fsids; then it can be asked for again. */
+/* Whether a reply to req may show fsids; such a request can be made again. */
 bool nfs_dialog_tells_fsids(const struct nfs_dialog *dialog, const struct backend_request *req);
-/* The session's lease is to be renewed, or the root to be looked at: the same, in between. */
+/* Fills in a request that renews the session's lease or looks at the root, between others. */
 void nfs_dialog_renew(struct nfs_dialog *dialog, struct backend_request *probe);
-/* So often, in us; 0: there is none, as in version 4.0. */
+/* How often the lease is to be renewed, in us; 0: there is no lease, as in version 4.0. */
 int64_t nfs_dialog_lease(const struct nfs_dialog *dialog);
-/* The probe came to an end: is the connection good?  Frees its results. */
+/* The probe came to an end.  Whether the connection is good.  Frees the probe's results. */
 bool nfs_dialog_started(struct nfs_dialog *dialog, struct backend_request *probe);
-/* So many calls may be under way. */
+/* How many calls may be under way. */
 unsigned nfs_dialog_window(const struct nfs_dialog *dialog, unsigned window);
 
-/* Of a request that was under way on the last connection: may it go on?  0 or its status. */
+/* Whether a request that was under way on the last connection may go on: 0, or its status. */
 int nfs_dialog_status(const struct nfs_dialog *dialog);
-/* As nfs_request_begin and so on; encode makes the whole call of that slot. */
+/* As nfs_request_begin() and the functions beside it; encode makes the whole call of that slot. */
 int nfs_dialog_begin(const struct nfs_dialog *dialog, struct backend_request *req);
 void nfs_dialog_end(const struct nfs_dialog *dialog, struct backend_request *req);
 enum nfs_procedure nfs_dialog_encode(const struct nfs_dialog *dialog,

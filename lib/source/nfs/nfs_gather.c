@@ -12,7 +12,7 @@ struct gather {
 	void *user;
 	struct backend_request *req;
 	struct backend_request find, parts[PARTS];
-	struct source_xattrs *brought; /* with nothing but the bytes */
+	struct source_xattrs *brought; /* the file's bytes and nothing else */
 	atomic_uint left;
 };
 
@@ -29,7 +29,7 @@ static void merge_xattrs(struct source_xattrs *to, struct source_xattrs *from)
 	source_xattrs_free(from);
 }
 
-/* Whether a part's failure is everybody's.  Without its bytes a file can be made. */
+/* Whether a part's failure is that of the whole request.  A file can be made without its bytes. */
 static bool fails_all(const struct gather *gather, const struct backend_request *part)
 {
 	return part->status < 0 && (part != &gather->parts[PART_READ] || part->status == -ESTALE ||
@@ -104,7 +104,7 @@ static void submit_parts(struct gather *gather, const uint8_t *handle, uint8_t l
 		[PART_ACLS] = gather->ways.acls,
 		[PART_ATTRS] = gather->ways.attrs,
 		[PART_READ] = req->count && req->listed ? gather->ways.plain : NULL};
-	/* attributes of users are those of files and directories */
+	/* only files and directories have user attributes */
 	const mode_t type = req->listed ? req->listed->mode & S_IFMT : 0;
 	const bool node = type && type != S_IFREG && type != S_IFDIR;
 	unsigned n = 0;
@@ -134,7 +134,8 @@ static void submit_parts(struct gather *gather, const uint8_t *handle, uint8_t l
 		return;
 	}
 	atomic_store(&gather->left, n);
-	/* Whoever comes last frees it: nothing of it is touched after its last part is gone. */
+	/* The part that comes last frees `gather`: nothing of it is touched after the last part was
+	 * submitted. */
 	for (unsigned i = 0; n > 0; i++) {
 		if (!ways[i])
 			continue;

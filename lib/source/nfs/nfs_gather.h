@@ -1,26 +1,28 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * One BACKEND_XATTRS out of several requests: the handle of an object that is known by its path
- * alone, then its ACLs, its user attributes and a small file's bytes, at the same time, by
+ * Answers one BACKEND_XATTRS by several requests: first the handle, if the object is known by its
+ * path alone; then at the same time its ACLs, its user attributes and a small file's bytes, by
  * different protocols.
  *
- * The bytes come only if all that was answered beside them is of the same moment as they, and as
- * the listing before.  One that is on tape or cannot be read is no reason to wait or to fail.
+ * The bytes are given only if the attributes that came beside them and those of the listing say
+ * that the file did not change meanwhile.  A file that is on tape or cannot be read is no reason to
+ * wait or to fail.
  */
 #ifndef LIB_SOURCE_NFS_NFS_GATHER_H
 #define LIB_SOURCE_NFS_NFS_GATHER_H
 
 #include "lib/source/backend.h"
 
-/* Who does the parts; each completes the request that it is given, on any thread. */
+/* The functions that make the parts' requests; each completes the request that it is given, on any
+ * thread. */
 struct nfs_gather_ways {
 	/* GETATTR, -> handle; READ */
 	void (*plain)(void *user, struct backend_request *req);
-	void (*acls)(void *user, struct backend_request *req);	/* XATTRS; NULL: not to be had */
-	void (*attrs)(void *user, struct backend_request *req); /* likewise */
+	void (*acls)(void *user, struct backend_request *req);	/* XATTRS; NULL: it has none */
+	void (*attrs)(void *user, struct backend_request *req); /* XATTRS; NULL: as acls */
 	bool version4;						/* acls: GETATTR with_acl */
 };
-/* -ENOTSUP without ways, unless bytes are wanted. */
+/* -ENOTSUP without acls and attrs, unless bytes are wanted. */
 void nfs_gather(const struct nfs_gather_ways *ways, void *user, struct backend_request *req);
 
 #endif

@@ -135,7 +135,7 @@ static void put_private(struct nfs_gss *gss, size_t len, struct xdr_out *out)
 	int conf = 0;
 
 	out->p = gss->body;
-	/* likewise: nothing goes out in the clear */
+	/* as with a MIC, an empty one is refused: nothing goes out in the clear */
 	if (gss_wrap(&minor, gss->context, 1, GSS_C_QOP_DEFAULT, &plain, &conf, &sealed) !=
 		    GSS_S_COMPLETE ||
 	    !conf) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A connection's bytes: as they are, or by TLS once that has begun (nfs_tls.h).  One thread. */
+/* Sends and receives a connection's bytes: as they are, or by TLS once that has begun (nfs_tls.h).
+ * One thread. */
 #ifndef LIB_SOURCE_NFS_NFS_LINK_H
 #define LIB_SOURCE_NFS_NFS_LINK_H
 
@@ -13,18 +14,19 @@
 struct nfs_link {
 	int fd;		      /* non-blocking; -1: none */
 	gnutls_session_t tls; /* NULL: in the clear */
-	bool unsent;	      /* a part of what was to be sent is kept by TLS */
+	bool unsent;	      /* TLS still keeps a part of what was to be sent */
 };
 
 /*
- * As send(2) and recv(2) with a non-blocking descriptor.  After EAGAIN the same bytes are to be
- * sent once more, others behind them or not.  EPROTO: the server ended TLS, and may have said why.
+ * As send(2) and recv(2) with a non-blocking descriptor.  After EAGAIN the same bytes have to be
+ * sent once more; others may follow them.  EPROTO: the server ended TLS, and may have said why
+ * (nfs_tls_ended()).
  */
 ssize_t nfs_link_send(struct nfs_link *link, const uint8_t *bytes, size_t len);
 ssize_t nfs_link_receive(struct nfs_link *link, uint8_t *bytes, size_t len);
 /* Whether there is more to receive than poll(2) tells. */
 bool nfs_link_holds(const struct nfs_link *link);
-/* Also where there is none. */
+/* Closes the connection, if there is one. */
 void nfs_link_close(struct nfs_link *link);
 
 /* Waits for these events of poll(2) until the deadline (g_get_monotonic_time()), or until cancel_fd

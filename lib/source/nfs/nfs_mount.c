@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * From a URL to the root's handle.  This alone may fail: a server that refuses says so at once, one
- * that is away has half a minute.
+ * Finds the root's handle of a URL.  Only this step may fail: a server that refuses fails it at
+ * once, and a server that is away after half a minute.
  */
 #include <errno.h>
 #include <netdb.h>
@@ -234,7 +234,8 @@ static char *next_export(struct xdr_in *in)
 	return in->bad ? NULL : g_strndup((const char *)path, len);
 }
 
-/* What it exports, where the path is not in that; g_free.  NULL: it is, or that is not told. */
+/* What the server exports, if the path is not in an export; g_free.  NULL: the path is, or the
+ * server does not tell. */
 static char *say_exports(struct nfs_mounting *m, unsigned port)
 {
 	uint8_t args[4], *memory = NULL;
@@ -331,7 +332,7 @@ static int get_max_read(struct nfs_mounting *m)
 	return 0;
 }
 
-/* GETACL of the root at that port; as long as the server is away, if it is patient. */
+/* Makes GETACL of the root at that port.  patient: again while the server is away. */
 static int ask_acl(struct nfs_mounting *m, unsigned port, bool patient)
 {
 	struct nfs_server *server = m->server;
@@ -349,7 +350,7 @@ static int ask_acl(struct nfs_mounting *m, unsigned port, bool patient)
 		ret = nfs_mounting_call(m, port, NFSACL_PROGRAM, NFS_VERSION,
 					nfs_number_of(NFSACLPROC3_GETACL), &out, args, &in,
 					&memory);
-		/* It answers NFS: what is not there now will not come. */
+		/* The server answers NFS: a program that is not there now will not come. */
 		if (ret == -EAGAIN)
 			return -ENOTSUP;
 		again = nfs_is_away(ret) && patient;
@@ -371,7 +372,8 @@ static void set_acl(struct nfs_server *server, unsigned port, bool fixed)
 	server->acl_apart = port != atomic_load(&server->nfs.port);
 }
 
-/* Where the URL names a port, ACLs are wanted; otherwise they are taken where they are. */
+/* Where the URL names a port for ACLs, the server must have them; otherwise they are taken if it
+ * has them. */
 static gboolean find_given_acl(struct nfs_mounting *m, GError **error)
 {
 	struct nfs_server *server = m->server;
@@ -396,7 +398,7 @@ static int find_acl(struct nfs_mounting *m)
 	unsigned port;
 	int ret;
 
-	/* Who names the port of NFS may well be unable to reach rpcbind. */
+	/* An administrator who names the port of NFS may be unable to reach rpcbind. */
 	if (!server->url.nfs_port &&
 	    nfs_ask_port(server, NFSACL_PROGRAM, NFS_VERSION, until, -1, &port) == 0 &&
 	    port != nfs_port && ask_acl(m, port, false) == 0) {
@@ -434,7 +436,8 @@ static int call_v4(struct nfs_mounting *m, const struct xdr_out *args, const uin
 				 nfs_number_of(NFSPROC4_COMPOUND), args, start, in, memory);
 }
 
-/* A session, and whether the root's handle of version 3 is the root's in version 4.2 too. */
+/* Makes a session, and finds out whether the root's handle of version 3 is the root's in version
+ * 4.2, too. */
 static int try_v4(struct nfs_mounting *m, uint64_t root_fileid)
 {
 	uint8_t args[512], *memory = NULL;
@@ -448,7 +451,7 @@ static int try_v4(struct nfs_mounting *m, uint64_t root_fileid)
 		out = (struct xdr_out){.p = args, .end = args + sizeof(args)};
 		nfs4_encode_setup(&session, &out);
 		ret = call_v4(m, &out, args, &in, &memory);
-		/* Not knowing version 4 is an answer, too. */
+		/* A server that answers that it does not know version 4 has answered, too. */
 		if (ret == -EAGAIN || !nfs_is_away(ret))
 			ret = nfs4_decode_setup(&session, ret, &in);
 		g_clear_pointer(&memory, g_free);
@@ -533,7 +536,7 @@ static bool lacks_version_3(int status)
 	return status == -ENXIO || nfs_is_away(status);
 }
 
-/* Who has both tells rpcbind of version 3 before it answers version 4. */
+/* A server that has both versions tells rpcbind of version 3 before it answers version 4. */
 static bool knows_version_3(struct nfs_mounting *m)
 {
 	const gint64 until =
@@ -544,8 +547,8 @@ static bool knows_version_3(struct nfs_mounting *m)
 }
 
 /*
- * Version 3, and version 4 only where there is nothing of version 3 for a while:
- * a server that is starting may have the one before the other.  *done: it was version 4.
+ * Finds the root by version 3, and by version 4 only if the server has no version 3 for a while: a
+ * server that is starting may have one before the other.  *done: it was version 4.
  */
 static int find_either(struct nfs_mounting *m, struct source_attr *root, bool *done)
 {

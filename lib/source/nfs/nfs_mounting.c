@@ -25,7 +25,7 @@ void nfs_mounting_clear(struct nfs_mounting *m)
 	g_clear_pointer(&m->why, g_free);
 }
 
-/* One for all calls: they are made one after the other. */
+/* Makes one context for all calls: they are made one after the other. */
 static int get_context(struct nfs_mounting *m, const struct nfs_call *call)
 {
 	if (m->auth.gss && !nfs_gss_is_worn(m->auth.gss, g_get_monotonic_time()))
@@ -41,7 +41,7 @@ int nfs_mounting_call(struct nfs_mounting *m, unsigned port, uint32_t program, u
 {
 	struct nfs_server *server = m->server;
 	size_t address = atomic_load(&server->address);
-	/* As others do it: what says where things are is asked without. */
+	/* As other clients do it: MOUNT is asked without a context, and without TLS. */
 	const bool nfs = program != MOUNT_PROGRAM;
 	const bool secure = nfs && server->url.sec != NFS_SEC_SYS;
 	struct nfs_call call = {

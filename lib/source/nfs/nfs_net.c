@@ -40,7 +40,7 @@ static void set_options(int fd)
 		{IPPROTO_TCP, TCP_KEEPIDLE, 10}, {IPPROTO_TCP, TCP_KEEPINTVL, 5},
 		{IPPROTO_TCP, TCP_KEEPCNT, 4},	 {IPPROTO_TCP, TCP_USER_TIMEOUT, 30000},
 	};
-	/* Reserved ports are few: none is to stay behind in TIME_WAIT. */
+	/* Reserved ports are few: no connection is to stay behind in TIME_WAIT. */
 	struct linger linger = {.l_onoff = 1};
 
 	for (size_t i = 0; i < G_N_ELEMENTS(options); i++)
@@ -107,8 +107,8 @@ bool nfs_is_myself(const struct sockaddr_storage *a, const struct sockaddr_stora
 	       !IN6_IS_ADDR_LOOPBACK(&a6->sin6_addr);
 }
 
-/* The address of an old server that moved here with its clients would be asked for what is to be
- * fetched from it. */
+/* Once the old server's address has moved here with its clients, this machine would fetch from
+ * itself. */
 static bool leads_to_myself(int fd)
 {
 	struct sockaddr_storage here = {.ss_family = AF_UNSPEC}, there = {.ss_family = AF_UNSPEC};
@@ -178,7 +178,7 @@ static int receive_record(const struct nfs_call *call, struct nfs_link *link,
 
 		if (ret != 0)
 			return ret < 0 ? ret : 0;
-		/* each time: there may be no end of what comes */
+		/* each time: the server may send without end */
 		ret = nfs_link_holds(link) ? 0 : wait_for(call, link, POLLIN);
 		if (ret < 0)
 			return ret;
@@ -247,7 +247,7 @@ static int start_tls(const struct nfs_call *call, struct nfs_link *link, struct 
 	ret = send_and_receive(&ask, link, stream, &in);
 	if (nfs_is_away(ret) || ret == -ECANCELED)
 		return ret;
-	/* more behind it would be taken for what came by TLS */
+	/* bytes behind this reply would be taken for bytes that came by TLS */
 	if (ret < 0 || reply.verifier_len != strlen(starttls) ||
 	    memcmp(reply.verifier, starttls, strlen(starttls)) != 0 || stream->end > stream->next) {
 		*call->why = g_strdup("the old server does not offer TLS: switch it on there "

@@ -7,11 +7,11 @@
 
 #define LINK_MAX_BYTES 4095
 
-/* The steps before the call that was asked for, in req->backend.data. */
+/* The steps before the call of the request itself, in req->backend.data. */
 struct nfs_steps {
 	struct nfs_handle at;
 	const char *rest; /* of the object's path, still to be walked; "" at its end */
-	bool attr_only;	  /* LOOKUP is done but for the attributes; `at` is what was found */
+	bool attr_only;	  /* LOOKUP is done except for the attributes; `at` is what was found */
 };
 
 int nfs_check_object(const struct backend_request *req)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * NFS version 3 (RFC 1813) and the side protocol for ACLs (nfs_acl.h): requests to call
- * arguments, results to requests.  Memory only.  A request may take several calls: an object known
- * by its path alone is walked to, a LOOKUP without attributes is followed by a GETATTR, READDIRPLUS
- * that a server does not have by READDIR.
+ * NFS version 3 (RFC 1813) and the side protocol for ACLs (nfs_acl.h): encodes requests as the
+ * arguments of calls, and decodes their results.  Memory only.  A request may take several calls:
+ * an object that is known by its path alone is walked to; a LOOKUP without attributes is followed
+ * by a GETATTR; and a READDIRPLUS that the server does not have is followed by a READDIR.
  */
 #ifndef LIB_SOURCE_NFS_NFS_PROC_H
 #define LIB_SOURCE_NFS_NFS_PROC_H
@@ -45,9 +45,9 @@ static inline uint32_t nfs_number_of(enum nfs_procedure procedure)
 	return procedure & ~(uint32_t)(NFSACL_BIT | NFS4_BIT);
 }
 
-/* Makes req ready: 0, or the negative status it is to be completed with at once. */
+/* Makes req ready: 0, or the negative status with which it is to be completed at once. */
 int nfs_request_begin(const struct nfs_view *view, struct backend_request *req);
-/* Frees what begin made.  Before done. */
+/* Frees what begin made; to be called before the request's done(). */
 void nfs_request_end(struct backend_request *req);
 
 /* The call to make now, and its arguments. */
@@ -56,24 +56,26 @@ enum nfs_procedure nfs_request_procedure(const struct nfs_view *view,
 void nfs_request_encode(const struct backend_request *req, enum nfs_procedure procedure,
 			struct xdr_out *out);
 
-/* What the versions share.  0, or the negative status a request is to be completed with at once. */
+/* What versions 3 and 4 share.  Checks the request's object: 0, or the negative status with which
+ * the request is to be completed at once. */
 int nfs_check_object(const struct backend_request *req);
-/* After data, data_len, eof and attributes were taken: 0 or -EBADMSG. */
+/* Checks a READ's result when its data, data_len, eof and attributes are in req: 0 or -EBADMSG. */
 int nfs_end_read(struct backend_request *req, uint32_t asked);
-/* A link's target: 0 or -EBADMSG. */
+/* Takes a link's target: 0 or -EBADMSG. */
 int nfs_get_target(struct backend_request *req, struct xdr_in *in);
-/* Adds an entry unless it is "." or "..".  What has several names is without attributes where it
- * is without a handle. */
+/* Adds an entry unless it is "." or "..".  An entry without a handle loses its attributes where the
+ * object has several names. */
 void nfs_add_entry(struct backend_request *req, const uint8_t *name, uint32_t len,
 		   struct source_entry *entry);
-/* What follows n entries, with the last one's cookie: 0 or -EBADMSG. */
+/* Takes what follows n entries in a reply; cookie: the last entry's; verf: the listing's.  0 or
+ * -EBADMSG. */
 int nfs_end_listing(struct backend_request *req, unsigned n, uint64_t cookie, uint64_t verf,
 		    struct xdr_in *in);
 
 #define NFS_CALL_AGAIN 1 /* the request needs another call */
 /*
- * The result of that call, where rpc is what rpc_reply_begin said: the request's status, with its
- * results filled in, or NFS_CALL_AGAIN.
+ * Takes the result of the call that was encoded last; rpc: what rpc_reply_begin() said.  The
+ * request's status, with its results filled in, or NFS_CALL_AGAIN.
  */
 int nfs_request_decode(struct nfs_view *view, struct backend_request *req,
 		       enum nfs_procedure procedure, int rpc, struct xdr_in *in);

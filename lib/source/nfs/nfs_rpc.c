@@ -158,7 +158,8 @@ static void move_rest(struct rpc_stream *stream, size_t to)
 
 uint8_t *rpc_stream_room(struct rpc_stream *stream, size_t *size)
 {
-	/* Little past the end of a large record, so that there is little to move afterwards. */
+	/* Receives little past the end of a large record, so that little has to be moved
+	 * afterwards. */
 	size_t want = stream->in_fragment ? MAX(stream->fragment, RPC_CHUNK) : RPC_CHUNK;
 
 	if (stream->base > 0 &&

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* An old server, as the files of the backend know it. */
+/* An old NFS server: what the files of this folder know of it. */
 #ifndef LIB_SOURCE_NFS_NFS_SERVER_H
 #define LIB_SOURCE_NFS_NFS_SERVER_H
 
@@ -26,7 +26,7 @@ struct nfs_service {
 	atomic_uint port;
 	uint32_t program, version;
 	bool fixed;		/* the URL names the port */
-	struct nfs_conn *trial; /* where what ended connections is tried (suspects.h) */
+	struct nfs_conn *trial; /* tries requests that ended connections (suspects.h) */
 	enum backend_op probe;	/* asked of the root on a new connection (version 3) */
 };
 
@@ -45,11 +45,11 @@ struct nfs_server {
 	bool acl_apart;	       /* ACLs are asked for on connections of their own */
 	const char *no_acl;    /* why ACLs are not asked for; NULL: they are */
 	struct nfs_service v4; /* for user extended attributes */
-	const char *no_xattrs; /* likewise */
+	const char *no_xattrs; /* the same for extended attributes */
 	struct nfs_view view;
 	uint32_t max_read;    /* bytes */
 	unsigned window;      /* configured, 0: automatic */
-	atomic_uint stall_ms; /* an answer that takes longer is asked for anew */
+	atomic_uint stall_ms; /* a request without an answer for so long is made again */
 	struct backend_watch watch;
 	struct suspects suspects;
 };
@@ -60,11 +60,12 @@ static inline const struct nfs_tls *nfs_server_tls(const struct nfs_server *serv
 	return server->url.xprtsec == NFS_XPRTSEC_NONE ? NULL : &server->tls;
 }
 
-/* nfs_mount.c: what happens at open. */
+/* nfs_mount.c: what happens when a source is opened. */
 
 /*
- * Resolves, finds the ports, mounts, and fills in the server's root, its attributes, max_read, and
- * whether it has ACLs and extended attributes.  config may be NULL.  Blocks up to 30 s.
+ * Resolves the host's name, finds the ports, mounts, and fills in the server's root, the root's
+ * attributes, max_read, and whether the server has ACLs and extended attributes.  config may be
+ * NULL.  Blocks up to 30 s.
  */
 gboolean nfs_server_open(struct nfs_server *server, const struct nfs_config *config,
 			 struct source_attr *root, GError **error);

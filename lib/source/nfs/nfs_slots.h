@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The calls under way on one connection.  A call is known by its slot, which its xid holds, so that
- * a reply finds it without a search, and a late one of a slot's call before it is seen to be late.
- * One thread.
+ * The calls under way on one connection.  The xid of a call holds the number of its slot, so that
+ * its reply is found without a search, and a late reply to an earlier call of that slot is
+ * recognized.  One thread.
  */
 #ifndef LIB_SOURCE_NFS_NFS_SLOTS_H
 #define LIB_SOURCE_NFS_NFS_SLOTS_H
@@ -28,20 +28,19 @@ struct nfs_slots {
 	uint64_t bytes; /* of data asked for and not yet here */
 };
 
-/* No call is under way.  sequence: xids begin anywhere. */
+/* Initializes slots without a call under way.  sequence: where xids begin; any number. */
 void nfs_slots_init(struct nfs_slots *slots, uint32_t sequence);
-/* A slot for the request, with an xid; there must be a free one (in_flight).  The lowest numbers
- * are taken first after nfs_slots_reset(), so that none is above the window: sessions count on
- * that. */
+/* Gives the request a slot, with an xid; one must be free (in_flight).  After nfs_slots_reset() the
+ * lowest numbers are taken first, so that no number is above the window: sessions count on that. */
 unsigned nfs_slots_add(struct nfs_slots *slots, struct backend_request *req);
-/* Whose reply has that xid; -1: nobody's (any more). */
+/* The slot whose call has that xid; -1: no call has it (any more). */
 int nfs_slots_find(const struct nfs_slots *slots, uint32_t xid);
-/* Frees the slot; its request. */
+/* Frees the slot, and returns its request. */
 struct backend_request *nfs_slots_take(struct nfs_slots *slots, unsigned index);
 /* When the oldest call was sent; `now` without one. */
 gint64 nfs_slots_oldest(const struct nfs_slots *slots, gint64 now);
-/* Takes all: the requests go to the head of a queue by their links, the oldest first; `except` is
- * dropped. */
+/* Frees all slots: their requests go to the head of the queue by their links, the oldest first,
+ * except `except`, which is dropped. */
 void nfs_slots_reset(struct nfs_slots *slots, GQueue *queue, const struct backend_request *except);
 
 #endif

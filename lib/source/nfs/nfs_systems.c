@@ -8,7 +8,7 @@ struct nfs_systems {
 	pthread_mutex_t lock;	      /* a leaf; guards the next four */
 	GHashTable *known, *in_doubt; /* of uint64_t */
 	unsigned were_in_doubt;
-	gint64 since; /* g_get_monotonic_time(): what is known */
+	gint64 since; /* g_get_monotonic_time(), since when `known` is filled */
 	atomic_uint doubts;
 };
 

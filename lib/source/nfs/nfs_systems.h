@@ -2,12 +2,13 @@
 /*
  * The file systems of an old server, by the fsids that it shows.
  *
- * The number of an object is told from those of other file systems by its fsid, and the root's is
- * where all others are counted from.  Servers show another one after a restart or a failover.  So
- * an fsid that nobody has seen yet is believed only when the root was asked for its own after that:
- * meanwhile the answer that showed it counts for nothing and is asked for again.  It is believed
- * for NFS_BELIEVED_US, as the root may get it back.  A server that shows ever new ones is believed
- * after NFS_DOUBTS_MAX of them, for the rest of that time.
+ * Objects of different file systems may have the same number, and their fsids tell them apart;
+ * objects with the root's fsid keep their numbers.  After a restart or a failover, a server may
+ * show another fsid for the same file system.  So a new fsid is believed only when the root was
+ * asked for its own fsid afterwards; until then the answer that showed the new fsid is not used,
+ * and the request is made again.  A new fsid is believed for NFS_BELIEVED_US only, as the root may
+ * get it back.  A server that shows ever new fsids is believed after NFS_DOUBTS_MAX of them, for
+ * the rest of that time.
  *
  * Any thread.
  */
@@ -26,10 +27,11 @@ struct nfs_systems *nfs_systems_new(void);
 void nfs_systems_free(struct nfs_systems *systems);
 /* An answer shows an fsid that is not the root's.  now: g_get_monotonic_time() */
 void nfs_systems_see(struct nfs_systems *systems, uint64_t fs, gint64 now);
-/* A number that is another one when something was seen since that is in doubt.  NULL: 0. */
+/* A number that changes when an fsid is seen that is in doubt.  NULL: 0. */
 unsigned nfs_systems_doubts(struct nfs_systems *systems);
-/* The root is about to be asked: what is in doubt now, for nfs_systems_believe() when it was and
- * what it said was taken.  g_hash_table_unref().  NULL for NULL. */
+/* To be called before the root is asked for its fsid: the fsids that are in doubt now, which are
+ * for nfs_systems_believe() once the root's answer was taken.  g_hash_table_unref().  NULL for
+ * NULL. */
 GHashTable *nfs_systems_ask(struct nfs_systems *systems);
 void nfs_systems_believe(struct nfs_systems *systems, GHashTable *asked);
 #endif

@@ -164,7 +164,7 @@ int nfs_tls_begin(const struct nfs_tls *tls, struct nfs_link *link, gint64 deadl
 		ret = -ENOMEM;
 	else
 		ret = shake_hands(tls, link, deadline, cancel_fd, why);
-	/* they are not looked at any more: TLS 1.3 does not do it again */
+	/* the credentials are not looked at any more: TLS 1.3 has no second handshake */
 	if (link->tls)
 		gnutls_credentials_clear(link->tls);
 	gnutls_certificate_free_credentials(credentials);

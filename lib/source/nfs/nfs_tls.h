@@ -8,8 +8,8 @@
 #include "lib/source/source.h"
 
 struct nfs_tls {
-	bool mutual;		      /* we show a certificate, too */
-	const char *host;	      /* whose the server's has to be: a name or an address */
+	bool mutual;	  /* this host shows a certificate, too */
+	const char *host; /* name or address that the server's certificate has to have */
 	char *ca, *certificate, *key; /* as in struct nfs_config */
 };
 
@@ -18,13 +18,15 @@ void nfs_tls_init(struct nfs_tls *tls, const struct nfs_url *url, const struct n
 void nfs_tls_clear(struct nfs_tls *tls);
 
 /*
- * The handshake, on a connection whose server said that it can begin.  Reads the files anew each
- * time.  Waits as nfs_link_wait().  0; -EKEYREJECTED, and *why in words, g_free; or -errno.
+ * Makes the TLS handshake on a connection whose server said that TLS can begin.  Reads the files of
+ * keys and certificates anew each time.  Waits as nfs_link_wait().  0; -EKEYREJECTED, and *why in
+ * words, g_free; or -errno.
  */
 int nfs_tls_begin(const struct nfs_tls *tls, struct nfs_link *link, gint64 deadline, int cancel_fd,
 		  char **why);
 
-/* In words, why the server ended TLS: it may refuse our certificate after the handshake.  g_free.
+/* Why the server ended TLS, in words: it may refuse this host's certificate after the handshake.
+ * g_free.
  */
 char *nfs_tls_ended(const struct nfs_tls *tls, const struct nfs_link *link);
 

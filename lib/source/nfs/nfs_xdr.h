@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * XDR (RFC 4506) over a piece of memory.  Reading never leaves the memory: what is not there reads
- * as zero and sets `bad`, so that a decoder checks once, at its end.  Writing likewise.
+ * XDR (RFC 4506) over a piece of memory.  Reading and writing never leave the memory: what is not
+ * there reads as zero, what has no room is not written, and both set `bad`, so that the caller
+ * checks once, at its end.
  */
 #ifndef LIB_SOURCE_NFS_NFS_XDR_H
 #define LIB_SOURCE_NFS_NFS_XDR_H
@@ -38,7 +39,8 @@ static inline uint64_t xdr_get_u64(struct xdr_in *in)
 	return high << 32 | xdr_get_u32(in);
 }
 
-/* Opaque or string data: points into the memory.  NULL, *len 0 and bad when it is not all there. */
+/* Opaque or string data: a pointer into the memory.  NULL, *len 0 and bad when the data are not all
+ * there. */
 static inline const uint8_t *xdr_get_bytes(struct xdr_in *in, uint32_t *len)
 {
 	uint32_t n = xdr_get_u32(in);

@@ -26,7 +26,7 @@ static void smb_close(struct backend *backend)
 {
 	struct smb_backend *smb = (struct smb_backend *)backend;
 
-	/* what is cancelled in one may be submitted again to the other */
+	/* a request that one pool cancels may be submitted again to the other */
 	smb_conns_end(&smb->demand, &smb->server);
 	smb_conns_end(&smb->others, &smb->server);
 	smb_conns_end(&smb->trial, &smb->server);
@@ -78,7 +78,7 @@ static struct smb_backend *smb_new(const struct backend_config *config)
 	return smb;
 }
 
-/* Until the first connection has the root, or never will, or nobody answers. */
+/* Waits until the first connection has the root, or never will, or no server answers. */
 static bool wait_for_root(struct smb_backend *smb, struct source_attr *attr, GError **error)
 {
 	struct smb_server *server = &smb->server;
@@ -140,7 +140,7 @@ static struct backend *smb_open(const struct backend_config *config, struct sour
 	return NULL;
 }
 
-/* 0, or the status of what needs no answer of the server's. */
+/* 0, or the status of a request that needs no answer of the server. */
 static int refusal_of(const struct backend_request *req)
 {
 	const char *path = req->object.path;

@@ -7,7 +7,7 @@
 #include "lib/source/smb/wire.h"
 
 #define VERSION 0x0504u
-#define OPTIONS "X-CACHECONF:" /* the realm of what is no ticket */
+#define OPTIONS "X-CACHECONF:" /* the realm of entries that are no tickets */
 
 /* Most significant byte first. */
 static uint32_t get_number(struct wire_unpack *in, unsigned bytes)
@@ -33,7 +33,7 @@ static void skip_bytes(struct wire_unpack *in)
 	wire_get(in, get_number(in, 4));
 }
 
-/* "name/instance", and its realm; NULL: it ended too early. */
+/* "name/instance", and its realm; NULL: the cache ended too early. */
 static char *get_principal(struct wire_unpack *in, char **realm)
 {
 	uint32_t parts;
@@ -59,7 +59,7 @@ static void skip_list(struct wire_unpack *in)
 	}
 }
 
-/* When it ends; 0: it is none. */
+/* When a ticket ends; 0: the entry is no ticket. */
 static uint32_t ticket_end(struct wire_unpack *in)
 {
 	g_autofree char *client_realm = NULL, *server_realm = NULL;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * A connection is a thread that keeps a worker running, hands it requests of its pool, and
- * completes what is answered.  A worker that ends, for whatever reason, is started again.  What was
- * under way with others is asked again at once, on another connection, one thing at a time; what
- * was alone, and ended its connection, is tried (SMB_TRIAL, suspects.h) at leisure.
+ * completes what is answered.  A worker that ends, for any reason, is started again.  Requests that
+ * were under way together are made again at once, on another connection, one at a time; a request
+ * that was alone when its connection ended is tried (SMB_TRIAL, suspects.h) at leisure.
  */
 #include "lib/source/smb/smb_conn.h"
 
@@ -24,10 +24,10 @@
 #define PAUSE_MIN    100
 #define PAUSE_MAX    5000
 #define TURN_POLL_MS 20
-#define HANG_UPS     3			/* are no accident: it does not speak SMB 2 */
+#define HANG_UPS     3 /* so many are no accident: the server does not speak SMB 2 */
 #define BYTES_MAX    (8u * 1024 * 1024) /* of READs under way */
 #define IDLE_MS	     30000
-#define BUSY_TRIES   6 /* of a file that somebody there has to himself: 3 seconds */
+#define BUSY_TRIES   6 /* of a file that somebody there has open alone: 3 seconds */
 
 #define SHARING_VIOLATION  0xc0000043u
 #define FILE_LOCK_CONFLICT 0xc0000054u
@@ -44,18 +44,18 @@ struct smb_conn {
 	/* the thread's own */
 	struct smb_worker worker;
 	bool ready;
-	bool turn;		     /* to try: no other may meanwhile */
+	bool turn; /* it is this connection's turn to try: no other may meanwhile */
 	uint32_t generation, serial; /* of the worker, of requests */
 	struct under_way under_way[WIRE_SLOTS];
 	uint8_t free[WIRE_SLOTS];
 	unsigned n, bytes; /* under way */
-	bool alone;	   /* nothing may join what is */
+	bool alone;	   /* nothing may join what is under way */
 	gint64 heard;
 	unsigned pause, stall_ms;
 	unsigned hung_up; /* in a row, when it was asked for its version */
 	char *said;	  /* the failure that was logged last */
 	struct trial trying;
-	bool idle;   /* it is not needed any more */
+	bool idle;   /* the connection is not needed any more */
 	bool proves; /* something was answered on the last connection */
 };
 
@@ -190,7 +190,7 @@ static void put_path(uint8_t *memory, const char *path, const char *name, struct
 		memcpy(memory + out->path_len, name, out->name_len);
 }
 
-/* An object's attributes are those of what is called exactly so, which only LOOKUP sees to. */
+/* Only LOOKUP sees to it that the attributes are those of the object with exactly this spelling. */
 static void put_exactly(uint8_t *memory, const char *path, struct wire_request *out)
 {
 	const char *slash = strrchr(path, '/');
@@ -200,13 +200,13 @@ static void put_exactly(uint8_t *memory, const char *path, struct wire_request *
 	put_path(memory, parent, slash ? slash + 1 : path, out);
 }
 
-/* Into a slot; FALSE: it cannot be asked for, *status says why. */
+/* Puts the request into a slot.  FALSE: it cannot be made, and *status says why. */
 static bool encode_request(struct smb_conn *conn, struct backend_request *req,
 			   struct wire_request *out, int *status)
 {
 	uint8_t slot = conn->free[conn->n], *memory;
 
-	*status = -EBADMSG; /* the listing was another worker's: it begins again */
+	*status = -EBADMSG; /* the listing was an earlier worker's: it begins again */
 	if (req->op == BACKEND_READDIR && req->cookie &&
 	    req->verf != smb_pool_verf(&conn->seat, conn->generation))
 		return false;
@@ -230,7 +230,7 @@ static bool encode_request(struct smb_conn *conn, struct backend_request *req,
 	return true;
 }
 
-/* FALSE: some of them could not be asked for. */
+/* FALSE: some of the requests could not be made. */
 static bool encode_all(struct smb_conn *conn, GQueue *taken, struct wire_request *requests,
 		       unsigned *n)
 {
@@ -249,8 +249,8 @@ static bool encode_all(struct smb_conn *conn, GQueue *taken, struct wire_request
 	return all;
 }
 
-/* Where one thing at a time is asked a witness of its kind comes first: what ends a connection that
- * has answered that is to blame. */
+/* While one request at a time is made, a witness, a request of the same kind for another object,
+ * comes first: a request that ends a connection which has answered the witness is to blame. */
 static void call_witness(struct smb_conn *conn, GQueue *taken)
 {
 	static const struct source_object root = {.path = (char *)""};
@@ -266,7 +266,7 @@ static void call_witness(struct smb_conn *conn, GQueue *taken)
 	g_queue_push_tail_link(taken, &witness->link);
 }
 
-/* Nobody else is to wait for what it waits for. */
+/* While the server is silent on this connection, no other request is to wait for it. */
 static bool notes_silence(struct smb_conn *conn)
 {
 	bool silent = conn->n && g_get_monotonic_time() - conn->heard > SILENT_MS * MS;
@@ -279,7 +279,7 @@ static bool notes_silence(struct smb_conn *conn)
 	return silent;
 }
 
-/* As many as there is room for.  FALSE: the worker is gone. */
+/* Sends as many requests as there is room for.  FALSE: the worker is gone. */
 static bool send_requests(struct smb_conn *conn)
 {
 	struct wire_request requests[WIRE_SLOTS];
@@ -288,7 +288,7 @@ static bool send_requests(struct smb_conn *conn)
 
 	if (!conn->ready || notes_silence(conn) || (conn->n && conn->alone))
 		return true;
-	/* what it answered a while ago proves nothing of now */
+	/* an answer of a while ago proves nothing now */
 	if (!conn->n && g_get_monotonic_time() - conn->heard > SILENT_MS * MS)
 		trial_begin(&conn->trying);
 	do {
@@ -315,7 +315,8 @@ static int by_age(const void *a, const void *b, void *user)
 
 void smb_conn_try(struct smb_server *server, struct backend_request *req)
 {
-	/* whoever waits holds up who wants something else of its directory */
+	/* a client that waits here would hold up others that want something else in the
+	 * directory */
 	req->at_leisure = req->priority == BACKEND_DEMAND &&
 			  (smb_pool_starves(server->trial) ||
 			   (smb_turns_lost_many(&server->turns, SMB_TRIAL) &&
@@ -326,12 +327,13 @@ void smb_conn_try(struct smb_server *server, struct backend_request *req)
 		complete_request(server, req, -ECANCELED);
 }
 
-/* To where it is asked for again: `again`, alone, or the trials if it was.  lone: it was. */
+/* Puts the request where it is made again: into `again`, to be made alone, or into the trials if it
+ * was alone.  lone: it was. */
 static void requeue_request(struct smb_conn *conn, struct backend_request *req, bool lone,
 			    GQueue *again)
 {
 	struct smb_server *server = conn->server;
-	/* with others it may be innocent, however often */
+	/* with others under way it may be innocent, however often this happens */
 	unsigned count = smb_pool_stopped(conn->seat.pool) ? 0
 			 : lone				   ? SUSPECT_ALONE
 							   : !req->backend.breaks;
@@ -382,7 +384,7 @@ static void give_back(struct smb_conn *conn)
 	smb_pool_give_back(&conn->seat, &again);
 }
 
-/* Somebody there has the file to himself: soon it may be free, and the crawler must not wait for
+/* Somebody there has the file open alone: it may be free soon, but the crawler must not wait for
  * ever. */
 static int limit_patience(const struct wire_reply *reply, const struct backend_request *req,
 			  int status)
@@ -393,7 +395,8 @@ static int limit_patience(const struct wire_reply *reply, const struct backend_r
 	return status;
 }
 
-/* What it does not tell of one object, and does of others, that object lacks. */
+/* A server that lists the streams of other objects and not of this one: streams of this object
+ * count as not carried over. */
 static void judge_streams(struct smb_server *server, struct source_xattrs *xattrs)
 {
 	struct source_windows *windows = xattrs ? xattrs->windows : NULL;
@@ -433,7 +436,7 @@ static bool take_slot_reply(struct smb_conn *conn, const struct wire_reply *repl
 	return true;
 }
 
-/* FALSE: the worker is of no use any more. */
+/* FALSE: the worker cannot be used any more. */
 static bool take_message(struct smb_conn *conn, const struct wire_reply *reply)
 {
 	conn->heard = g_get_monotonic_time();
@@ -484,7 +487,7 @@ static void clear_kick(struct smb_conn *conn)
 		g_warning("%s: eventfd: %s", conn->server->url.text, g_strerror(errno));
 }
 
-/* There was nothing to ask for a while, nor the rest of a listing. */
+/* Whether there was no request for a while, nor the rest of a listing. */
 static bool is_idle(struct smb_conn *conn)
 {
 	conn->idle = conn->ready && !conn->n && !is_needed(conn) &&
@@ -547,7 +550,7 @@ static void run_worker(struct smb_conn *conn)
 		conn->free[i] = (uint8_t)i;
 	serve_worker(conn);
 	status = smb_worker_end(&conn->worker);
-	worker_ended(conn); /* before others connect because of what is given back */
+	worker_ended(conn); /* before others connect because of the requests that are given back */
 	if (conn->n)
 		give_back(conn);
 	if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
@@ -576,8 +579,9 @@ static void pause_for(struct smb_conn *conn, unsigned ms)
 		wait_for_kick(conn, (int)((until - g_get_monotonic_time()) / 1000) + 1);
 }
 
-/* What cannot be tried now, as too many connections were lost, or others that are there are not
- * joined by one more, is not to keep its place before others.  In an outage everything waits. */
+/* Trials that cannot be made now, because too many connections were lost, or because the server
+ * refuses new log-ons while other connections are there, do not keep their place before others.  In
+ * an outage all requests wait. */
 static void put_off(struct smb_conn *conn)
 {
 	struct smb_server *server = conn->server;
@@ -592,7 +596,8 @@ static void put_off(struct smb_conn *conn)
 		complete_request(server, g_queue_pop_head_link(&waiting)->data, -EAGAIN);
 }
 
-/* Clients wait for a connection: theirs come first, as long as they may be made. */
+/* Whether clients wait for a connection: connections for clients come first, as long as they may be
+ * made. */
 static bool yields(struct smb_conn *conn)
 {
 	struct smb_server *server = conn->server;
@@ -653,7 +658,7 @@ void smb_conns_end(struct smb_pool *pool, struct smb_server *server)
 	smb_pool_stop(pool);
 	for (unsigned i = 0; i < pool->n; i++)
 		pthread_join(((struct smb_conn *)pool->seats[i])->thread, NULL);
-	/* nobody adds to them any more */
+	/* no thread adds to the queues any more */
 	smb_pool_drain(pool, &left);
 	while (left.head)
 		complete_request(server, g_queue_pop_head_link(&left)->data, -ECANCELED);

@@ -212,7 +212,8 @@ long smb_link_text(const uint8_t *data, size_t len, char *text)
 	n = name_in(data + fixed, len - fixed, data, text);
 	if (n <= 0 || memchr(text, '\0', (size_t)n))
 		return -EBADMSG;
-	/* A relative one leads to the same place here; of others the text is kept as it is. */
+	/* A relative link leads to the same place here; the text of an absolute one is kept as it
+	 * is. */
 	if (!is_absolute(text, n))
 		for (long i = 0; i < n; i++)
 			if (text[i] == '\\')

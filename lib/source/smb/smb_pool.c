@@ -6,7 +6,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define TURNS	  8  /* trials, of which one is of the last */
+#define TURNS	  8  /* of so many trials one is of the last priority */
 #define GROW	  32 /* answers until one more may be under way */
 #define WANTED_US (30 * G_TIME_SPAN_SECOND)
 
@@ -78,8 +78,8 @@ bool smb_pool_lists(const struct smb_pool *pool, const struct backend_request *r
 
 /* ---- requests ---- */
 
-/* Lock held: one that sleeps and has room.  The fewer requests are under way together, the fewer
- * end with what ends a connection. */
+/* Lock held: a connection that sleeps and has room.  The fewer requests are under way together, the
+ * fewer are lost with a connection. */
 static struct smb_seat *sleeping_seat(struct smb_pool *pool)
 {
 	struct smb_seat *best = NULL;
@@ -138,8 +138,8 @@ static unsigned fair_share(const struct smb_pool *pool)
 	return (waiting + n - 1) / n;
 }
 
-/* Lock held.  Trials take long: there even the last have their turns, whoever asks for the same
- * object again and again. */
+/* Lock held.  Trials take long: there even requests of the last priority have their turns, although
+ * clients may ask for the same object again and again. */
 static GQueue *next_queue(struct smb_seat *seat)
 {
 	const unsigned last = BACKEND_BACKGROUND;

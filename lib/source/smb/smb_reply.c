@@ -62,7 +62,7 @@ bool smb_attr_decode(const struct wire_attr *from, struct source_attr *to)
 	return true;
 }
 
-/* ---- payloads; they have been copied out of the worker's reach ---- */
+/* ---- payloads, which have been copied out of the worker's reach ---- */
 
 /* In UTF-16, as it was listed. */
 static void refuse_name(struct backend_batch *batch, const uint8_t *name, size_t len)
@@ -136,7 +136,7 @@ static int decode_stream(struct wire_unpack *in, struct source_windows *windows)
 	return 0;
 }
 
-/* The file's own bytes: all of them, or they are fetched later. */
+/* The file's own bytes: all of them, or none, and then they are fetched later. */
 static int decode_data(struct wire_unpack *in, struct backend_request *req)
 {
 	uint32_t carried = wire_get_u32(in);
@@ -160,7 +160,7 @@ static bool are_short(const char *text, size_t len)
 	return true;
 }
 
-/* "AB12CD~E.EXT" or "ABCDE~12.EXT": how Samba calls what has a name that SMB cannot say. */
+/* "AB12CD~E.EXT" or "ABCDE~12.EXT": how Samba names an object whose own name SMB cannot express. */
 static bool is_short_name(const char *path)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;

@@ -11,12 +11,13 @@
 #include "lib/base/private_file.h"
 #include "lib/source/smb/smb_ccache.h"
 
-/* A shell keeps what is typed there in no history, and nobody else can read it at any time. */
+/* With this command no shell history gets the password, and nobody else can read the file at any
+ * time. */
 #define MAKE_FILE    "install -m 600 /dev/stdin %s, then the password, Enter and Ctrl-D"
 #define PASSWORD_MAX 1024
 #define CCACHE_MAX   (512u * 1024)
 
-/* max + 1 bytes of memory at most; one more than *len, a NUL.  make: what to do where there is no
+/* Reads a file of at most max bytes; a NUL follows its *len bytes.  make: what to do if there is no
  * file. */
 static uint8_t *get_file(const char *url, const char *key, const char *path, const char *make,
 			 size_t max, size_t *len, GError **error)

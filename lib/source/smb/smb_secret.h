@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a log-on to the old SMB server takes, out of the files that the configuration names. */
+/* Reads the password or the tickets for a log-on to the old SMB server, out of the files that the
+ * configuration names. */
 #ifndef LIB_SOURCE_SMB_SMB_SECRET_H
 #define LIB_SOURCE_SMB_SMB_SECRET_H
 

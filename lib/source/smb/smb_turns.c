@@ -3,7 +3,7 @@
 
 #include <stdatomic.h>
 
-#define LOSSES	     16 /* or twice as many as there are connections */
+#define LOSSES	     16 /* or twice the number of connections, if that is more */
 #define TRIAL_LOSSES 2
 
 static atomic_uint times[] = {
@@ -89,7 +89,7 @@ bool smb_turns_may_connect(struct smb_turns *turns, enum smb_pool_kind kind, boo
 void smb_turns_connected(struct smb_turns *turns, bool turn)
 {
 	pthread_mutex_lock(&turns->lock);
-	/* Which was let in before the trouble says nothing of now. */
+	/* A connection whose log-on began before the trouble proves nothing now. */
 	turns->trusted |= turn;
 	turns->let_in = g_get_monotonic_time();
 	turns->refuses &= !turns->trusted;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Who of a server's connections may log on, and when.
+ * Which of a server's connections may log on, and when.
  *
- * After a log-on failed, or none was let in for 10 s, or a connection was lost when none was let in
- * just before, one at a time tries, until one is through: the password may have been changed, and
- * each that is wrong counts on the way to a locked account. One that hangs does not hold up the
- * others for long.
+ * The password may have been changed meanwhile, and each wrong log-on brings the account nearer to
+ * being locked.  So only one connection at a time tries, until one is let in, after a log-on
+ * failed, or when none was let in for 10 s, or when a connection was lost and none was let in just
+ * before.  A connection that hangs in its log-on does not hold up the others for long.
  *
- * Each log-on costs the server something, and a panic more.  So connections that are lost count,
- * for all of one pool together: LOSSES are made again at once, then one each SMB_LOSS.  Trials
- * (suspects.h) have leisure: TRIAL_LOSSES.
+ * Each log-on costs the server something, and a crash of its process more.  So the lost connections
+ * of a pool are counted together: LOSSES of them are made again at once, after that one each
+ * SMB_LOSS.  Trials (suspects.h) can wait: for them it is TRIAL_LOSSES.
  *
  * Any thread; nothing blocks.
  */
@@ -25,11 +25,12 @@
 struct smb_turns {
 	pthread_mutex_t lock; /* a leaf; guards what follows */
 	unsigned connections;
-	bool trusted;		/* to let us in: nothing went wrong since it last did */
-	bool refuses;		/* the last log-on was refused */
-	gint64 let_in;		/* when the last one was; monotonic us */
-	gint64 next_try;	/* to connect while it is not trusted; monotonic us */
-	gint64 lost[SMB_POOLS]; /* likewise: SMB_LOSS after the last loss, or the one before */
+	bool trusted;  /* the server is expected to let connections in: nothing went wrong since it
+			  last did */
+	bool refuses;  /* the last log-on was refused */
+	gint64 let_in; /* when the last connection was let in; monotonic us */
+	gint64 next_try;	/* when to connect while it is not trusted; monotonic us */
+	gint64 lost[SMB_POOLS]; /* monotonic us: each loss adds SMB_LOSS, to now at least */
 };
 
 void smb_turns_init(struct smb_turns *turns);
@@ -37,27 +38,28 @@ void smb_turns_clear(struct smb_turns *turns);
 /* One more connection that is always there. */
 void smb_turns_add(struct smb_turns *turns);
 
-/* *turn: no other may try meanwhile. */
+/* Whether a connection may log on now.  *turn: it tries alone, and no other connection may
+ * meanwhile. */
 bool smb_turns_may_connect(struct smb_turns *turns, enum smb_pool_kind kind, bool *turn);
-/* In *turn's time. */
+/* How the log-on ended that smb_turns_may_connect() allowed; turn: as it said. */
 void smb_turns_connected(struct smb_turns *turns, bool turn);
 void smb_turns_failed(struct smb_turns *turns, bool refused);
-/* ready: it was connected; on_purpose: it was ended here. */
+/* The connection ended.  ready: it was connected; on_purpose: it was ended by this side. */
 void smb_turns_ended(struct smb_turns *turns, enum smb_pool_kind kind, bool ready, bool turn,
 		     bool on_purpose);
 
-/* The last log-on was refused. */
+/* Whether the last log-on was refused. */
 bool smb_turns_refused(struct smb_turns *turns);
-/* Connections are made again one each SMB_LOSS only. */
+/* Whether connections of that kind are made again only one each SMB_LOSS. */
 bool smb_turns_lost_many(struct smb_turns *turns, enum smb_pool_kind kind);
-/* One loss does not count: clients wait, and it was of use. */
+/* One loss does not count: clients wait, and the connection answered requests. */
 void smb_turns_forgive(struct smb_turns *turns, enum smb_pool_kind kind);
 
-/* For tests, in ms: silence after which a server is given up, for workers that start from now on;
- * between log-ons of a server that refuses them; how long a connection may try alone, after another
- * was lost; between log-ons where connections are lost over and over; how long what was given up is
- * not asked for again; how long a log-on says that the password is right, when a connection
- * is lost, and when none is. */
+/* For tests, in ms: silence after which a worker, started from now on, gives up its server; time
+ * between log-ons to a server that refuses them; how long one connection may try alone after
+ * another was lost; time between log-ons when connections are lost again and again; how long a
+ * request that was given up is not made again; how long a log-on proves that the password is right,
+ * when a connection is lost, and when none is. */
 enum smb_time { SMB_STALL, SMB_REFUSED, SMB_TURN, SMB_LOSS, SMB_HOLD, SMB_TRUST, SMB_STALE };
 void smb_set_time(enum smb_time time, unsigned ms);
 gint64 smb_span(enum smb_time time); /* us */

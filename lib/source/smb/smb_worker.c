@@ -16,7 +16,7 @@
 _Static_assert(WIRE_SOCKET_FD == PROGRAM_FIRST_FD && WIRE_MEMORY_FD == PROGRAM_FIRST_FD + 1,
 	       "the order of program_start()");
 
-/* Sealed: a worker that makes it smaller would kill whoever looks into it. */
+/* Sealed: a worker that made it smaller would kill the process that reads it. */
 static int make_memory(uint8_t **memory)
 {
 	int fd = memfd_create("migrate-smb", MFD_CLOEXEC | MFD_ALLOW_SEALING);

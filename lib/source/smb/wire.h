@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What the retriever and migrate-smb-worker say to each other, and `migratectl rollback` and
- * migrate-smb-writer.  All come from one build: numbers
- * are in the machine's order.
+ * The messages between the retriever and migrate-smb-worker, and between `migratectl rollback` and
+ * migrate-smb-writer.  All these programs come from one build: numbers are in the machine's byte
+ * order.
  *
- * A worker is one SMB connection to one share, for as long as that lasts.  It is started with a
- * SOCK_SEQPACKET socket and a sealed memory file, which is WIRE_SLOTS slots of WIRE_SLOT_BYTES.
- * Slot 0 holds at first how to connect (struct wire_start, wire_start_get()); the worker wipes it.
- * It then says HELLO, or FAILED and ends.  From then on a request names a slot that is free, with
- * the path and the name in it; the reply to it (REPLY, in any order) is in the same slot, which is
- * then free again.  Whatever goes wrong with the connection ends the worker: LOST, or just the end
- * of file.
+ * A worker is one SMB connection to one share, and ends with it.  It is started with a
+ * SOCK_SEQPACKET socket and a sealed memory file of WIRE_SLOTS slots of WIRE_SLOT_BYTES each.  At
+ * first slot 0 says how to connect (struct wire_start, wire_start_get()); the worker wipes that,
+ * and then says HELLO, or says FAILED and ends.  From then on a request names a free slot, which
+ * has its path and name; the reply to it (REPLY, in any order) is in the same slot, which is then
+ * free again.  Any error of the connection ends the worker: it says FAILED with WIRE_F_LOST, or its
+ * socket just ends.
  *
- * The worker reads an old server's replies and is believed nothing (I10): the retriever copies what
- * is in a slot before it looks at it, except the bytes of files, which can be no worse than what
- * the old server sends.
+ * The worker reads an old server's replies and is not trusted (I10): the retriever copies what is
+ * in a slot before it looks at it, except the bytes of files, which can be no worse than what the
+ * old server sends.
  */
 #ifndef LIB_SOURCE_SMB_WIRE_H
 #define LIB_SOURCE_SMB_WIRE_H
@@ -34,7 +34,7 @@
 #define WIRE_STREAMS_MAX   4096u
 #define WIRE_STREAM_BYTES  65535u /* of a stream that is read with the descriptor */
 #define WIRE_SD_MAX	   65536u
-#define WIRE_REFUSED_MAX   8192u /* names in one reply, more than that has; the rest is counted */
+#define WIRE_REFUSED_MAX   8192u /* refused names in one reply; further ones are counted */
 #define WIRE_REFUSED_BYTES 600u
 #define WIRE_DATA_MAX	   65536u /* of a file that is read with the descriptor */
 
@@ -50,8 +50,8 @@ enum wire_op {
 
 /* One thing that is done to one object, which is opened for it (MS-SMB2 2.2.13). */
 enum wire_change_kind { WIRE_OPEN, WIRE_SET, WIRE_WRITE, WIRE_FLUSH, WIRE_CONTROL };
-/* One at a time is held: opened and not closed (TAKE), what is done is done to it (USE), closed
- * (LEAVE). */
+/* One object at a time can be held: TAKE opens it and does not close it, USE does something to it,
+ * LEAVE closes it. */
 enum wire_change_hold { WIRE_HOLD_NONE, WIRE_HOLD_TAKE, WIRE_HOLD_USE, WIRE_HOLD_LEAVE };
 
 struct wire_change {
@@ -59,18 +59,18 @@ struct wire_change {
 	uint32_t kind;
 	uint32_t type, class, additional; /* SET: MS-SMB2 2.2.39; CONTROL: additional is the code */
 	uint32_t len;			  /* SET, WRITE: of the data that follow */
-	uint32_t alone;	 /* others may have it open to read, and not otherwise, or it fails */
-	uint32_t hold;	 /* enum wire_change_hold */
-	uint64_t offset; /* WRITE */
+	uint32_t alone;			  /* fails if others have it open for more than reading */
+	uint32_t hold;			  /* enum wire_change_hold */
+	uint64_t offset;		  /* WRITE */
 };
 
 struct wire_request {
 	uint32_t slot, serial; /* the serial comes back */
 	uint32_t op;
-	uint32_t count;		     /* READ; XATTRS: bytes of data wanted, 0: none */
-	uint32_t holes;		     /* READ: zeros may come for what the server says is a hole */
-	uint64_t offset;	     /* READ */
-	uint64_t cookie;	     /* READDIR: 0, or the last reply's */
+	uint32_t count;	 /* READ; XATTRS: bytes of data wanted, 0: none */
+	uint32_t holes;	 /* READ: zeros may be given for what the server says is a hole */
+	uint64_t offset; /* READ */
+	uint64_t cookie; /* READDIR: 0, or the last reply's */
 	uint32_t path_len, name_len; /* in the slot, one after the other, no NUL */
 };
 
@@ -79,7 +79,7 @@ struct wire_attr {
 	uint64_t size, allocated, fileid;
 	uint64_t volume; /* 0: the root's, or not asked for, or not told */
 	uint64_t created, accessed, written, changed;
-	uint32_t attributes, nlink, tag, ea_size; /* tag: of a reparse point, else 0 */
+	uint32_t attributes, nlink, tag, ea_size; /* tag: the reparse point's tag, else 0 */
 };
 
 enum wire_type { WIRE_HELLO = 1, WIRE_FAILED, WIRE_ALIVE, WIRE_REPLY };
@@ -89,7 +89,7 @@ enum {
 	WIRE_HAS_ATTR = 1 << 1,
 	WIRE_HAS_SACL = 1 << 2,
 	WIRE_NO_STREAMS = 1 << 3,   /* the server cannot list them */
-	WIRE_MORE_STREAMS = 1 << 4, /* there are others than those that are told */
+	WIRE_MORE_STREAMS = 1 << 4, /* there are more streams than are listed */
 	WIRE_FLAGS = (1 << 5) - 1,
 };
 
@@ -97,7 +97,7 @@ enum {
 enum wire_failure {
 	WIRE_F_RESOLVE = 1, /* code: of getaddrinfo() */
 	WIRE_F_CONNECT,	    /* code: errno */
-	WIRE_F_NEGOTIATE,   /* code: NTSTATUS, from here on, but where it says so */
+	WIRE_F_NEGOTIATE,   /* code: NTSTATUS, from here on, unless it says otherwise */
 	WIRE_F_LOGON,
 	WIRE_F_GUEST,
 	WIRE_F_ENCRYPTION,
@@ -123,7 +123,7 @@ struct wire_reply {
 	struct wire_attr attr;
 };
 
-/* ---- what is in slots: fields one after the other, unaligned ---- */
+/* ---- the content of slots: fields one after the other, unaligned ---- */
 
 struct wire_pack {
 	uint8_t *at, *end;
@@ -137,7 +137,7 @@ void wire_put_bytes(struct wire_pack *pack, const void *bytes, size_t len);
 
 struct wire_unpack {
 	const uint8_t *at, *end;
-	bool bad; /* it ended too early; everything is 0 and empty from then on */
+	bool bad; /* the bytes ended too early; from then on every field is 0 or empty */
 };
 /* len bytes, or NULL. */
 const uint8_t *wire_get(struct wire_unpack *in, size_t len);
@@ -154,7 +154,7 @@ struct wire_start {
 	const uint8_t *ccache; /* the whole file; NULL: no Kerberos */
 	size_t ccache_len;
 };
-/* FALSE: it does not fit. */
+/* FALSE: it does not fit, or is not all there. */
 bool wire_start_put(struct wire_pack *pack, const struct wire_start *start);
 bool wire_start_get(struct wire_unpack *in, struct wire_start *start);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * A chain is sent as one compound of related requests: one round trip.  A server that does not take
- * that gets the steps one after the other, for as long as the worker lives.  Neither is sent before
- * there are credits for it (MS-SMB2 3.2.4.1.2).
+ * compounds gets the steps one after the other, for as long as the worker lives.  Nothing is sent
+ * before there are credits for it (MS-SMB2 3.2.4.1.2).
  */
 #include "lib/source/smb/worker/chain.h"
 
@@ -216,7 +216,8 @@ static unsigned credits_for(const struct step *step)
 	return bytes ? (bytes - 1) / 65536 + 1 : 1;
 }
 
-/* What a server says that cannot do compounds, to all that follows the first. */
+/* Whether the statuses are those of a server that cannot do compounds: all steps after the first
+ * are refused. */
 static bool is_refused(const struct chain *chain)
 {
 	const NTSTATUS status = chain->steps[1].status;
@@ -234,7 +235,7 @@ static bool is_refused(const struct chain *chain)
 	return true;
 }
 
-/* What Samba 4.22 (streams_xattr) says to whoever opens a stream for a backup. */
+/* Whether the status is that of Samba 4.22 (streams_xattr) when a stream is opened for a backup. */
 static bool is_refused_as_backup(const struct chain *chain)
 {
 	const struct step *create = &chain->steps[0];
@@ -243,7 +244,7 @@ static bool is_refused_as_backup(const struct chain *chain)
 	       NT_STATUS_EQUAL(create->status, NT_STATUS_NOT_SUPPORTED);
 }
 
-/* Opened, and the close was not reached. */
+/* Whether the chain has opened a file and did not reach its close. */
 static bool is_left_open(const struct chain *chain)
 {
 	const struct step *last = &chain->steps[chain->n - 1];
@@ -269,7 +270,7 @@ static void complete_chain(struct chain *chain)
 		return;
 	}
 	if (is_refused(chain)) {
-		worker->one_by_one = true; /* it reads only, and may be repeated */
+		worker->one_by_one = true; /* the chain only reads, and may be repeated */
 		chain_submit(chain);
 		return;
 	}
@@ -398,7 +399,8 @@ static bool try_send(struct chain *chain)
 	chain->one_by_one = worker->one_by_one || (all > credits && !worker->chains);
 	if (chain->one_by_one ? most > credits && worker->chains : all > credits)
 		return false;
-	/* one by one, others may take the credits in between: only while there is room for that */
+	/* one by one, other chains may take the credits in between: so send only while there is
+	 * room for that */
 	if (chain->one_by_one && worker->chains && (worker->chains + 1) * most > credits)
 		return false;
 	worker->chains++;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What answers a job (job_*.c). */
+/* The functions that answer a job (job_*.c), one for each operation. */
 #ifndef LIB_SOURCE_SMB_WORKER_JOB_H
 #define LIB_SOURCE_SMB_WORKER_JOB_H
 
@@ -11,10 +11,10 @@ void do_readlink(struct job *job);
 void do_read(struct job *job);
 void do_readdir(struct job *job);
 void do_xattrs(struct job *job);
-/* Of migrate-smb-writer alone. */
+/* In migrate-smb-writer only. */
 void do_change(struct job *job);
 
-/* Files and listings that nobody has used for a while are closed. */
+/* Close the files and listings that no request has used for a while. */
 void read_expire(struct worker *worker, struct timeval now);
 void list_expire(struct worker *worker, struct timeval now);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * CHANGE: the only code here that writes to an old server, and in migrate-smb-writer alone.  An
+ * CHANGE: the only code here that writes to an old server; only migrate-smb-writer has it.  An
  * object is opened or made, one thing is done to it, and it is closed; or it is held until several
  * things are done to it.
  */
@@ -32,7 +32,7 @@ static void change_done(struct chain *chain)
 
 		if (NT_STATUS_IS_OK(status) && step->cmd == SMB2_OP_WRITE)
 			status = take_written(job, step);
-		/* a close that fails says that what was written is not there */
+		/* a close that fails means that what was written is lost */
 		if (!NT_STATUS_IS_OK(status)) {
 			job_failed(job, status);
 			return;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * READDIR.  The directory stays open from one reply to the next; the cookie says which, and how far
- * its listing has come, so that one that is out of step is refused and begun again.
+ * READDIR.  The directory stays open from one reply to the next; the cookie says which directory it
+ * is, and how far its listing has come, so that a request out of step is refused, and its listing
+ * begun again.
  */
 #include "lib/source/smb/smb_listing.h"
 #include "lib/source/smb/worker/info.h"
@@ -9,7 +10,7 @@
 
 #define LISTINGS_MAX 64
 #define IDLE_S	     300
-#define BUFFER	     (256u * 1024) /* of two in a reply; they grow by less than a half */
+#define BUFFER	     (256u * 1024) /* two go into a reply; they grow by less than a half */
 
 struct job_listing {
 	struct job_listing *prev, *next;
@@ -67,7 +68,7 @@ static struct job_listing *add_listing(struct worker *worker, const char *path,
 	return listing;
 }
 
-/* Without numbers of the server's own. */
+/* For servers that have no file numbers. */
 static void number_entries(struct job *job, uint8_t *from)
 {
 	struct wire_unpack in = {from, job->out.at};

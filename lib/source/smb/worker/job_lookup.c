@@ -8,7 +8,7 @@
 #define REPARSE_MAX   16384u /* MS-FSCC 2.1.2 */
 #define GET_REPARSE   0x900a8u
 
-/* The reparse tag, which all the other classes lack. */
+/* Takes the reparse tag, which no other class has. */
 static void get_tag(struct chain *chain, unsigned step, struct wire_attr *attr)
 {
 	size_t len;
@@ -52,10 +52,10 @@ void do_getattr(struct job *job)
 /* ---- LOOKUP ---- */
 
 /*
- * The object by its name says everything but how it is spelled, and its directory's listing of that
- * one name says that.  Both are asked for at once.  What is listed under the name must be what is
- * opened by it, or else another object answers to the name (one that differs in case only); but it
- * may have been replaced between the two, so they are asked for once more.
+ * Opening an object by its name tells everything except the name's spelling, which the directory's
+ * listing of that one name tells.  Both are asked for at once.  If the listed object is not the
+ * opened one, another object answers to the name (one that differs in case only); but the object
+ * may also have been replaced between the two, so both are asked for once more.
  */
 struct lookup {
 	unsigned left;
@@ -115,7 +115,7 @@ static void lookup_part_done(struct job *job)
 		return;
 	missing = is_not_found(lookup->object);
 	there = NT_STATUS_IS_OK(lookup->listed) && is_spelled_so(job, lookup, &listed);
-	/* of the two the listing's knows better whether there is a directory at all */
+	/* the listing's status tells better than the open's whether there is a directory at all */
 	if (!NT_STATUS_IS_OK(lookup->listed)) {
 		job_failed(job, lookup->listed);
 	} else if (there && job->worker->sees_deleted &&

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * READ.  A small file is opened, read and closed in one compound.  Of what is read in pieces the
- * file stays open from one piece to the next, for a few seconds, and by its path: what the old
- * server puts in its place meanwhile is found by the attributes, which come with each piece and are
- * asked for after its bytes.
+ * READ.  A small file is opened, read and closed in one compound.  A file that is read in pieces
+ * stays open from one piece to the next, for a few seconds, and is known by its path: if another
+ * file takes that place on the old server meanwhile, the attributes show it, which come with each
+ * piece and are asked for after its bytes.
  *
- * Of a sparse file the server is asked first whether it has data there: a hole need not be read. It
- * must say so itself: what it has allocated in all tells nothing (compression, deduplication,
- * tape).
+ * Of a sparse file the server is asked first whether it has data there: a hole need not be read.
+ * Only the server's own answer counts: how much space the file has tells nothing (compression,
+ * deduplication, tape).
  */
 #include "lib/source/smb/worker/info.h"
 #include "lib/source/smb/worker/job.h"
@@ -28,7 +28,7 @@ struct handle {
 	bool sparse;	 /* it may have holes where data are asked for */
 	unsigned users;
 	struct timeval used;
-	struct job **waiting; /* for its being opened */
+	struct job **waiting; /* jobs that wait until it is open */
 	size_t n_waiting;
 };
 
@@ -58,7 +58,8 @@ static void close_handle(struct handle *handle)
 	talloc_free(handle);
 }
 
-/* The one that was not used for longest; the list is in the order of their opening. */
+/* Closes the file that was not used for longest; the list is in the order in which files were
+ * opened. */
 static void close_oldest_handle(struct worker *worker)
 {
 	struct handle *oldest = NULL;
@@ -100,7 +101,8 @@ static void release_handle(struct handle *handle, bool finished)
 		close_handle(handle);
 }
 
-/* Bytes and attributes out of the two steps from `first` on; FALSE: it was answered with an error.
+/* Bytes and attributes out of the two steps from `first` on; FALSE: the job was answered with an
+ * error.
  */
 static bool put_read(struct job *job, struct chain *chain, unsigned first)
 {
@@ -171,7 +173,7 @@ static void piece_done(struct chain *chain)
 	struct handle *handle = job->private_data;
 
 	if (NT_STATUS_EQUAL(chain->steps[0].status, NT_STATUS_FILE_CLOSED)) {
-		/* the server closed it on its own: once more, by its name */
+		/* the server closed the file on its own: open it once more, by its name */
 		handle->open = false;
 		if (!handle->dead) {
 			handle->users++;
@@ -199,8 +201,8 @@ static void read_piece(struct job *job, struct handle *handle)
 	chain_submit(chain);
 }
 
-/* How many bytes from the offset on are a hole by what the server says of [offset, end).  Ranges
- * come in order, and may begin before what was asked about. */
+/* How many bytes from the offset on are a hole, by the ranges with data that the server gave for
+ * [offset, end).  Ranges come in order, and may begin before the offset. */
 static uint64_t hole_in(const uint8_t *ranges, size_t len, uint64_t offset, uint64_t end)
 {
 	for (size_t i = 0; i + 16 <= len; i += 16) {
@@ -231,7 +233,7 @@ static void ranges_told(struct chain *chain)
 		len = hole_in(ranges, room, offset, end);
 		if (len < HOLE_MIN && offset + len < end)
 			len = 0;
-		/* more questions than answers where most of it is data */
+		/* where most of the file is data, asking would cost more than it saves */
 		handle->sparse = is_sparse(attr) && (len || attr->allocated < attr->size / 4);
 	} else {
 		handle->sparse = false;
@@ -264,7 +266,7 @@ static void read_with(struct job *job, struct handle *handle)
 	chain_submit(chain);
 }
 
-/* The first piece came together with the open; the others waited for that. */
+/* The first piece came together with the open; the other jobs waited for it. */
 static void first_done(struct chain *chain)
 {
 	struct job *job = chain->user;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * XATTRS: the security descriptor as it is, attributes, what alternate data streams there are, and
- * the data of a small file if it is wanted, in one compound; then the streams that are small enough
- * to be carried, each in one.  Where the list of streams does not fit beside the others, it is
+ * XATTRS: the security descriptor as it is, attributes, the list of alternate data streams, and the
+ * data of a small file if they are wanted, in one compound; then each stream that is small enough
+ * to be carried, in a compound of its own.  A list of streams that does not fit beside the rest is
  * asked for alone, with as much room as the server gives.
  */
 #include "lib/source/smb/smb_listing.h"
@@ -29,15 +29,16 @@ struct stream {
 struct xattrs {
 	bool sacl;
 	bool told_nothing; /* when it was asked for, too */
-	bool wanted;	   /* the data; it is done without where it is refused */
+	bool wanted; /* the data are wanted; the job goes on without them where the server refuses
+			them */
 	const uint8_t *data;
 	size_t data_len;
 	uint8_t *sd;
 	size_t sd_len;
 	struct stream *streams;
 	size_t n, at;
-	size_t heads;	/* bytes for what is put of the streams without their data */
-	bool more;	/* streams there are than these */
+	size_t heads;	/* bytes that the streams take in the slot without their data */
+	bool more;	/* there are more streams than these */
 	bool cut_short; /* their list */
 };
 
@@ -72,10 +73,10 @@ static void put_stream(struct job *job, const struct stream *stream)
 	char text[1024 * 3 / 2];
 	long len = smb_text_from_utf16(stream->name, stream->name_len, text);
 
-	/* a name that is none still counts: it is listed as what was not carried */
+	/* a name that cannot be here still counts: it is listed as not carried over */
 	wire_put_bytes(&job->out, text, len < 0 ? 0 : (size_t)len);
 	wire_put_u64(&job->out, stream->size);
-	/* what does not fit any more is not carried, and said so by the size alone */
+	/* a stream that does not fit any more is not carried over: only its size is given */
 	x->heads -= head_of(stream);
 	bool carried = stream->data &&
 		       stream->len + x->heads + RESERVE < (size_t)(job->out.end - job->out.at);
@@ -84,7 +85,8 @@ static void put_stream(struct job *job, const struct stream *stream)
 	wire_put_bytes(&job->out, stream->data, carried ? stream->len : 0);
 }
 
-/* Data that do not fit beside all the streams are fetched later, which streams are not. */
+/* Data that do not fit beside all streams are left out: they can be fetched later, and streams
+ * cannot. */
 static void make_data_fit(struct job *job)
 {
 	struct xattrs *x = job->private_data;
@@ -195,8 +197,8 @@ static void ask_without_sacl(struct job *job)
 	ask_descriptor(job);
 }
 
-/* The privilege to see SACLs is one that few have, and some servers know of none: they open the
- * object all the same.  An open that is refused says nothing of other objects. */
+/* Few accounts have the privilege to see SACLs, and some servers do not know that privilege and
+ * open the object all the same.  An open that is refused says nothing about other objects. */
 static bool without_sacl(struct job *job, NTSTATUS status, bool opened)
 {
 	struct xattrs *x = job->private_data;
@@ -212,7 +214,8 @@ static bool without_sacl(struct job *job, NTSTATUS status, bool opened)
 	return true;
 }
 
-/* What the Linux kernel's server (ksmbd) tells who asks for a SACL, too: nothing at all. */
+/* Whether the descriptor has neither owner nor group nor DACL: the Linux kernel's server (ksmbd)
+ * gives such a descriptor when the SACL is asked for, too. */
 static bool is_of_nobody(const uint8_t *sd, size_t len)
 {
 	return len >= SD_HEADER && !IVAL(sd, 4) && !IVAL(sd, 8) && !IVAL(sd, 16);
@@ -245,7 +248,7 @@ static void ask_tag(struct job *job)
 	chain_submit(chain);
 }
 
-/* The file system there has none, or the server does not know the question. */
+/* The file system there has no streams, or the server does not know the question. */
 static bool has_no_streams(NTSTATUS status)
 {
 	return NT_STATUS_EQUAL(status, NT_STATUS_NOT_SUPPORTED) ||
@@ -306,7 +309,7 @@ static void ask_streams(struct job *job)
 		next_stream(job);
 }
 
-/* There is more than there was room for. */
+/* The list is longer than there was room for. */
 static bool is_cut_short(NTSTATUS status)
 {
 	return NT_STATUS_EQUAL(status, STATUS_BUFFER_OVERFLOW) ||
@@ -314,7 +317,7 @@ static bool is_cut_short(NTSTATUS status)
 	       NT_STATUS_EQUAL(status, NT_STATUS_INFO_LENGTH_MISMATCH);
 }
 
-/* Somebody may have the file to himself, or let us see its descriptor only. */
+/* Somebody may have the file open alone, or the account may only read its descriptor. */
 static bool without_data(struct job *job, NTSTATUS status)
 {
 	struct xattrs *x = job->private_data;
@@ -327,8 +330,9 @@ static bool without_data(struct job *job, NTSTATUS status)
 	return true;
 }
 
-/* The record will say that the bytes are of these attributes, which were asked for after them: who
- * writes in between changes what was told when the file was opened, before them. */
+/* The record will say that the bytes belong to these attributes, which were asked for after the
+ * bytes.  A write in between shows: the attributes then differ from those that were told when the
+ * file was opened, before the bytes. */
 static bool is_of_one_moment(const struct chain *chain, const struct wire_attr *attr)
 {
 	const struct moment *opened = &chain->opened;
@@ -337,8 +341,8 @@ static bool is_of_one_moment(const struct chain *chain, const struct wire_attr *
 	       opened->changed == attr->changed;
 }
 
-/* Only all of the bytes that the attributes count; and of a reparse point these would be something
- * else than its file's. */
+/* Takes the data only if they are all bytes that the attributes count; and not from a reparse
+ * point, whose bytes are not those of its file. */
 static void take_data(struct job *job, struct chain *chain, unsigned step)
 {
 	struct xattrs *x = job->private_data;
@@ -381,7 +385,7 @@ static void descriptor_done(struct chain *chain)
 		ask_without_sacl(job);
 		return;
 	}
-	/* otherwise it is the object that has nobody */
+	/* otherwise it is the object itself whose descriptor has neither */
 	if (x->told_nothing && !is_of_nobody(sd, x->sd_len))
 		job->worker->no_privilege = true;
 	x->sd = talloc_memdup(x, sd, x->sd_len);

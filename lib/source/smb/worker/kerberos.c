@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The tickets come from the retriever, and are kept in this process: the library takes no cache
- * from a file without a name.  The ticket for the server is asked for here and not left to the
- * log-on, which does not tell why there is none.
+ * The tickets come from the retriever, and are kept in this process, as the library takes no cache
+ * from a file without a name.  The ticket for the server is got here and not by the log-on, which
+ * would not tell why there is none.
  *
- * The library is the one that Samba brings (Heimdal).  Its headers are made in the middle of
- * building Samba, so that what little is used is declared here; structures are only handed from one
+ * The library is the one that Samba brings (Heimdal).  Its headers are made only while Samba is
+ * built, so the few functions that are used are declared here; structures are only handed from one
  * function to the next.
  */
 #include "lib/source/smb/worker/kerberos.h"

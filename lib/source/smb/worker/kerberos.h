@@ -4,10 +4,10 @@
 
 #include "lib/source/smb/worker/worker.h"
 
-/* Reads the library's configuration, and what its random numbers begin with. */
+/* Reads the Kerberos library's configuration, and the seed of its random numbers. */
 void kerberos_begin(struct worker *worker);
-/* By the tickets that start has.  There is one for the server then; or worker_fail(WIRE_F_TICKET).
- * NULL: no memory. */
+/* Credentials of the tickets in start, with a ticket for the server; without one,
+ * worker_fail(WIRE_F_TICKET).  NULL: no memory. */
 struct cli_credentials *kerberos_credentials(struct worker *worker, const struct wire_start *start);
 
 #endif

@@ -104,7 +104,7 @@ int main(int argc, char **argv)
 	session_open(worker, &start, &hello.attr);
 #ifdef MIGRATE_WRITES
 	worker->max_read = MIN(worker->max_read, smb2cli_conn_max_write_size(worker->conn));
-	worker->no_repeat = true; /* whether it takes compounds has shown by now */
+	worker->no_repeat = true; /* by now it is known whether the server takes compounds */
 	worker->sees_deleted = true;
 #endif
 	hello.len = worker->max_read;

@@ -19,7 +19,7 @@
 #define UNIX_EPOCH_US INT64_C(11644473600000000) /* from 1601 on */
 #define ROOT_OPTIONS  (OPTION_DIRECTORY)
 
-/* Loads what would be loaded in the middle of the log-on. */
+/* Loads modules that would otherwise be loaded in the middle of the log-on. */
 NTSTATUS gensec_init(void);
 
 /* ---- the TCP connection ---- */
@@ -70,7 +70,7 @@ static int connect_to(struct worker *worker, const struct wire_start *start)
 
 /* ---- SMB ---- */
 
-/* A file of our own that nobody else has a name for: its path, which is open in name. */
+/* Makes a file that no other process has a name for; *name: its path, by the open descriptor. */
 static bool private_file(char name[64], const void *data, size_t len)
 {
 	int fd = memfd_create("private", 0);
@@ -91,7 +91,7 @@ static void load_charset(struct worker *worker)
 		talloc_free(text);
 }
 
-/* No file of this host's: what counts comes from the retriever. */
+/* Reads no file of this host: the settings come from the retriever. */
 static void load_settings(struct worker *worker)
 {
 	static const char text[] = "[global]\n"
@@ -107,7 +107,7 @@ static void load_settings(struct worker *worker)
 	load_charset(worker);
 }
 
-/* A connection that ended meanwhile says nothing of what was asked. */
+/* If the connection ended meanwhile, the failure says nothing about what was asked. */
 _Noreturn static void give_up(struct worker *worker, enum wire_failure failure, NTSTATUS status)
 {
 	if (!smbXcli_conn_is_connected(worker->conn) ||

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * migrate-smb-worker: one SMB connection to one share of an old server, which is read and never
- * written (I10).  One thread, one tevent loop.  It lasts as long as its connection: whatever is
- * wrong with that ends the process, and the retriever starts another.
+ * written (I10).  One thread, one tevent loop.  It lasts as long as its connection: any error of
+ * the connection ends the process, and the retriever starts another.
  *
- * migrate-smb-writer is the same and job_change.c, which is in no other program; `migratectl
- * rollback` alone starts it, with an account of its own.
+ * migrate-smb-writer is the same program with job_change.c, which is in no other program; only
+ * `migratectl rollback` starts it, with an account of its own.
  *
  * Built against Samba's own client library (libsmb, libcli/smb), which has no stable interface:
  * compat_*.c hold what differs between releases, and the binary runs with the release it was built
@@ -14,7 +14,7 @@
 #ifndef LIB_SOURCE_SMB_WORKER_WORKER_H
 #define LIB_SOURCE_SMB_WORKER_WORKER_H
 
-/* Samba's first, as it wants it. */
+/* Samba's headers first, as they want it. */
 #include "lib/source/smb/worker/samba.h"
 
 #include "lib/source/smb/wire.h"
@@ -36,15 +36,16 @@ struct worker {
 	uint8_t *base;	 /* UTF-16, with a backslash at its end, or empty */
 	size_t base_len;
 	uint32_t max_read;
-	int64_t clock; /* us: how far the server's is ahead */
+	int64_t clock; /* us: how far the server's clock is ahead */
 	unsigned stall_ms;
 	struct timeval heard; /* from the server */
 	bool echo;
-	bool one_by_one;	   /* the server takes no compounds */
-	bool no_repeat;		   /* a chain that was refused is not sent again one by one */
-	bool sees_deleted;	   /* what others have open yet, and may keep after all, is there */
-	bool no_privilege;	   /* to see SACLs */
-	bool no_backup_of_streams; /* they are opened with the user's rights alone */
+	bool one_by_one;   /* the server takes no compounds */
+	bool no_repeat;	   /* a chain that was refused is not sent again one by one */
+	bool sees_deleted; /* a file that others have open and whose deletion is pending counts as
+			      there: it may be kept */
+	bool no_privilege; /* to see SACLs */
+	bool no_backup_of_streams; /* streams are opened with the user's rights alone */
 	unsigned chains;	   /* submitted and not done */
 	struct chain *waiting;	   /* for credits, oldest first */
 	struct handle *handles;
@@ -54,7 +55,7 @@ struct worker {
 	uint32_t listing_serial;
 };
 
-/* A request of the retriever's; talloc parent of what it needs. */
+/* One request of the retriever; talloc parent of all that is allocated for it. */
 struct job {
 	struct worker *worker;
 	struct wire_request request;
@@ -64,14 +65,14 @@ struct job {
 	void *private_data;
 };
 
-/* To the retriever, or the end of the process. */
+/* Sends a message to the retriever; ends the process if that fails. */
 void worker_say(struct worker *worker, struct wire_reply *reply);
 _Noreturn void worker_fail(struct worker *worker, enum wire_failure failure, uint32_t code);
-/* To the retriever: the server answers, if slowly. */
+/* Tells the retriever that the server answers, even if slowly. */
 void worker_alive(struct worker *worker);
 /* Answers and frees. */
 void job_done(struct job *job, int status);
-/* By the server's status. */
+/* The same with the server's status. */
 void job_failed(struct job *job, NTSTATUS status);
 int worker_errno(NTSTATUS status);
 
