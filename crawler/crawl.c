@@ -109,7 +109,7 @@ static void notice_absence(struct crawl *crawl, int64_t now)
 
 /* ---- the loop -------------------------------------------------------------------------------- */
 
-/* Waits for something to do, timeout_ms at most (-1: as long as it takes), and does it. */
+/* Waits for an event, at most timeout_ms (-1: without limit), and handles it. */
 static void turn(struct crawl *crawl, int timeout_ms)
 {
 	struct pollfd fds[] = {
@@ -150,7 +150,8 @@ static void answer_done(void *arg, int status, const char *text)
 	answer->text = g_strdup(text);
 }
 
-/* Asks the retriever and waits.  NULL: stopped, or refused with a line on stderr. */
+/* Asks the retriever and waits for its answer.  NULL: the crawler was stopped, or the retriever
+ * refused, with a line on stderr. */
 static char *command_answer(struct crawl *crawl, const char *command)
 {
 	struct crawl_answer answer = {0};
@@ -162,7 +163,7 @@ static char *command_answer(struct crawl *crawl, const char *command)
 	while (!answer.done && going_on(crawl))
 		turn(crawl, -1);
 	if (!answer.done) {
-		/* The callback's memory ends here. */
+		/* The callback's memory ends with this function: no callback may come later. */
 		migrate_volume_free(g_steal_pointer(&crawl->volume));
 		g_free(answer.text);
 		return NULL;
@@ -187,7 +188,7 @@ static void do_pass(struct crawl *crawl, unsigned flags)
 	}
 }
 
-/* Names come first, but what costs next to nothing may come with them. */
+/* Names come first, but data that cost next to nothing may come with them. */
 static unsigned flags_of(const struct crawl *crawl, enum policy_step step)
 {
 	if (step == STEP_DATA)
@@ -255,7 +256,8 @@ static bool open_root(struct crawl *crawl)
 	return !error;
 }
 
-/* Learns of the retriever what to do.  FALSE: nothing can be done, said on stderr. */
+/* Gets the settings from the retriever.  FALSE: the crawler cannot work; a line on stderr says
+ * why. */
 static bool prepare(struct crawl *crawl)
 {
 	const struct crawl_options *options = crawl->options;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The crawler's run: connects, walks pass by pass, reports. */
+/* Runs the crawler: connects to the retriever, walks the tree pass by pass, and reports. */
 #ifndef CRAWLER_CRAWL_H
 #define CRAWLER_CRAWL_H
 
@@ -8,10 +8,10 @@
 #include "crawler/policy.h"
 
 enum crawl_exit {
-	CRAWL_WHOLE = 0,   /* everything is whole (or, with metadata_only, has its name), or a
-			    * signal said to stop */
-	CRAWL_REFUSED = 1, /* could not begin; a line on stderr says why */
-	CRAWL_LEFT = 2,	   /* went through, and something is left */
+	CRAWL_WHOLE = 0,   /* everything is whole (with metadata_only: every name is here), or a
+			      signal said to stop */
+	CRAWL_REFUSED = 1, /* the run could not begin; a line on stderr says why */
+	CRAWL_LEFT = 2,	   /* the run is over, and something is left */
 	CRAWL_VERSION = 3, /* the retriever is of another version: to be started again */
 };
 
@@ -24,7 +24,7 @@ struct crawl_options {
 	enum policy_order order;
 };
 
-/* Blocks SIGTERM and SIGINT in the process and takes them as "stop".  To be called once. */
+/* Blocks SIGTERM and SIGINT in the process and takes them as "stop".  To be called only once. */
 enum crawl_exit crawl_run(const struct crawl_options *options);
 
 #endif

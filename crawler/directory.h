@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Directories as work items.  A pending directory is its kernel handle (name_to_handle_at(2)), some
- * 10 to 22 bytes: no descriptor is held for it and no name is kept, so that a rename neither loses
- * it nor has it done twice, and neither depth nor width meets a limit.
+ * Directories that the crawler still has to visit.  A pending directory is known by its kernel
+ * handle (name_to_handle_at(2)), some 10 to 22 bytes.  It needs no open descriptor and no name, so
+ * that a renamed directory is neither lost nor visited twice, and neither depth nor width of the
+ * tree has a limit.
  *
- * Everything here blocks for the local file system only, and may be used from any thread.
+ * The functions block for the local file system only, and may be called from any thread.
  */
 #ifndef CRAWLER_DIRECTORY_H
 #define CRAWLER_DIRECTORY_H
@@ -25,7 +26,7 @@ struct directory_handle {
  * has no handles. */
 int directory_handle_get(int fd, struct directory_handle *handle);
 /* A new descriptor of the directory, for reading, or -errno; -ESTALE: it was removed.  mount_fd:
- * any descriptor on its file system.  Needs CAP_DAC_READ_SEARCH. */
+ * any descriptor on the directory's file system.  Needs CAP_DAC_READ_SEARCH. */
 int directory_handle_open(int mount_fd, const struct directory_handle *handle);
 /* For hash tables. */
 guint directory_handle_hash(gconstpointer handle);
@@ -39,7 +40,7 @@ struct directory_list {
 bool directory_list_take(struct directory_list *list, struct directory_handle *handle);
 void directory_list_clear(struct directory_list *list);
 
-/* What a walk stays within: one mount and one file system. */
+/* The part of the tree that a walk stays in: one mount of one file system. */
 struct directory_scope {
 	dev_t device;
 	uint64_t inode; /* of the root, whose private directory is left out */
@@ -53,8 +54,8 @@ int directory_scope_get(int root_fd, struct directory_scope *scope);
 /*
  * Reads the next part of the directory fd, from *position (0 at first) on, and appends the
  * subdirectories in it to list, the last changed ones first.  Another descriptor of the same
- * directory may be used for every part.  *end: nothing follows.  What is a mount point, on another
- * file system, or has vanished meanwhile is left out.  0 or -errno.
+ * directory may be used for every part.  *end: nothing follows.  Subdirectories that are mount
+ * points, are on another file system, or have vanished meanwhile are left out.  0 or -errno.
  */
 int directory_read(int fd, const struct directory_scope *scope, int64_t *position, bool *end,
 		   struct directory_list *list);

@@ -40,8 +40,8 @@ static enum policy_step first_step(const struct policy *policy, bool names_compl
 	return STEP_DATA;
 }
 
-/* A pass that came to just what the one before did brought nothing, either: a copy lists what is
- * below a directory that fails anew with each attempt at that directory. */
+/* A pass with the same counts as the pass before brought nothing, either: each attempt at a
+ * directory that fails makes a copy list all below that directory anew. */
 static bool brought(struct policy *policy, const struct policy_result *result)
 {
 	bool as_before = result->advanced == policy->advanced && result->left == policy->left;
@@ -52,9 +52,9 @@ static bool brought(struct policy *policy, const struct policy_result *result)
 }
 
 /*
- * The same step again after a pause, unless nothing speaks for it.  What failed is tried twice in
- * all, or once more where the counts alone say that nothing came: an old server that is away makes
- * a pass long, and nothing fail.
+ * Whether to do the same step again after a pause.  Directories that failed are tried twice in all,
+ * and once more if only the counts say that nothing came: with an old server that is away a pass is
+ * long, and no directory fails.
  */
 static bool again(struct policy *policy, const struct policy_result *result, unsigned *pause_ms)
 {
@@ -76,8 +76,8 @@ enum policy_step policy_next(struct policy *policy, const struct policy_result *
 	} else if (result->root_normal) {
 		policy->step = STEP_DONE;
 	} else if (policy->step == STEP_NAMES) {
-		/* With something left over, data is moved all the same: the names are tried again
-		 * with it. */
+		/* Data are moved even if something is left over: its names are tried again with the
+		 * data. */
 		bool repeat = result->left && again(policy, result, pause_ms);
 
 		if (!repeat && policy->metadata_only)

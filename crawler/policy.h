@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the crawler does next and how hard it works: decisions only, no input or output. */
+/* Decides what the crawler does next and how hard it works, without any input or output. */
 #ifndef CRAWLER_POLICY_H
 #define CRAWLER_POLICY_H
 
@@ -8,8 +8,8 @@
 
 /* ---- window ---------------------------------------------------------------------------------- */
 
-/* How many directories may be under way: one more for every second in which no client waited, half
- * of them for one in which a client did; never less than 1. */
+/* The window: how many directories may be under way.  It grows by one in every second in which no
+ * client waited, and is halved in a second in which a client did; never less than 1. */
 struct policy_window {
 	unsigned size, max;
 };
@@ -36,21 +36,22 @@ struct policy {
 	/* private */
 	bool started;
 	enum policy_step step;
-	unsigned idle;		 /* passes one after the other that brought nothing */
+	unsigned idle;		 /* how many passes in a row brought nothing */
 	uint64_t advanced, left; /* of the pass before */
 };
 
-/* What the last pass came to. */
+/* What became of the last pass. */
 struct policy_result {
 	uint64_t advanced; /* directories that were filled or finished */
 	uint64_t left;	   /* directories that were not */
-	bool busy;	   /* some of them because of something that passes by itself */
+	bool busy;	   /* some of these because of something that passes by itself */
 	bool root_normal;
 };
 
 /*
- * The next step.  result: NULL at first.  names_complete: every directory is filled already.
- * *pause_ms: how long to wait before it; grows with every pass that brought nothing.
+ * The next step.  result: of the last pass; NULL at first.  names_complete: every directory is
+ * filled already.  *pause_ms: how long to wait before the step; it grows with every pass that
+ * brought nothing.
  */
 enum policy_step policy_next(struct policy *policy, const struct policy_result *result,
 			     bool names_complete, unsigned *pause_ms);
@@ -58,7 +59,7 @@ enum policy_step policy_next(struct policy *policy, const struct policy_result *
 /* ---- one directory --------------------------------------------------------------------------- */
 
 /* How often a directory that is not ready ("again") is asked for in one pass, and how many
- * milliseconds after the attempt before; attempt: 1 for the first repetition. */
+ * milliseconds to wait before an attempt; attempt: 1 for the first repetition. */
 #define POLICY_ATTEMPTS 3
 unsigned policy_attempt_pause(unsigned attempt);
 

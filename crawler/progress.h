@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the retriever says about the volume, and the line that is made of it. */
+/* Parses what the retriever says about the volume, and makes the line of progress. */
 #ifndef CRAWLER_PROGRESS_H
 #define CRAWLER_PROGRESS_H
 
@@ -16,10 +16,10 @@ struct progress {
 	char rest[128]; /* what the retriever says of the time that is left */
 };
 
-/* Takes up the text of a "status" reply.  FALSE: it makes no sense. */
+/* Takes the text of a "status" reply.  FALSE: the text makes no sense. */
 bool progress_report(struct progress *progress, const char *text);
 
-/* One line without its end, of what is done; g_free. */
+/* One line, without a newline, that says how much is done; g_free. */
 char *progress_line(const struct progress *progress);
 
 struct progress_settings {

@@ -7,10 +7,12 @@
  *   subdirectories done -> finish asked for, again after a while where it is not ready
  *   -> done
  *
- * One whose fill failed is read all the same, for the names that it has, and not finished; nor can
- * its subdirectories be, where it is not filled, but what is in them.
+ * A directory whose fill failed is read all the same, for the names that it has, and is not
+ * finished.  The subdirectories of a directory that is not filled cannot be finished either, but
+ * the objects in those can.
  *
- * A node counts as one of its parent's `pending` until it is done, and keeps the parent in memory.
+ * A node counts in its parent's `pending` until it is done, and keeps the parent in memory until
+ * then.
  */
 #include "crawler/walk.h"
 
@@ -21,17 +23,18 @@
 #include "crawler/directory.h"
 #include "crawler/policy.h"
 
-/* Steps of local work after which the caller gets to look at its descriptors. */
+/* Steps of local work after which walk_step() returns, so that the caller looks at its
+ * descriptors. */
 #define STEPS 256
-/* Requests to finish that are under way at a time; the window is for those that fetch. */
+/* Requests to finish that are under way at a time; the window is for fills. */
 #define MAX_FINISHING 64
 /*
- * What was fetched becomes durable in groups, about once a second.  A directory that is to be
- * finished before makes the retriever do a group for it alone; so it waits this long after its
- * fill, unless there is nothing else to do.
+ * The retriever makes fetched data durable in groups, about once a second.  To finish a directory
+ * earlier it would have to make a group for that directory alone; so a directory waits this long
+ * after its fill, unless there is nothing else to do.
  */
 #define SETTLE_MS 1500
-/* Directories that wait to be asked for again; more are left to the next pass. */
+/* Directories that wait for another request; further ones are left to the next pass. */
 #define MAX_WAITING 65536
 
 enum request { REQUEST_FILL, REQUEST_FINISH };
@@ -42,8 +45,8 @@ struct node {
 	struct directory_handle *handle;
 	struct directory_list list; /* subdirectories not begun */
 	int64_t position;	    /* where reading goes on */
-	int64_t due;		    /* not to be asked for before */
-	int status;		    /* of the request that is done */
+	int64_t due;		    /* no request for it before */
+	int status;		    /* of the last request */
 	int fd;			    /* -1: none */
 	unsigned pending;	    /* subdirectories begun and not done */
 	uint8_t attempts;
@@ -67,7 +70,7 @@ struct walk {
 	GHashTable *active;	       /* nodes by handle */
 	GQueue answered;	       /* nodes whose request is done */
 	GQueue to_finish;	       /* nodes whose subdirectories are done */
-	GQueue settling;	       /* likewise, to be finished when `due` */
+	GQueue settling;	       /* the same, but to be finished only when `due` */
 	GQueue again[POLICY_ATTEMPTS]; /* waiting nodes by attempt, so in order of `due` */
 	int64_t now;
 };
@@ -143,7 +146,7 @@ static void want_finish(struct node *node)
 	g_queue_push_tail(node->due > walk->now ? &walk->settling : &walk->to_finish, node);
 }
 
-/* The directory is through, and perhaps so are those above it that only waited for it. */
+/* The directory is done, and perhaps so are directories above it that only waited for it. */
 static void node_done(struct node *node)
 {
 	struct walk *walk = node->walk;
@@ -202,7 +205,7 @@ static void request_node(struct node *node, enum request request)
 	node->request = request;
 	int error = node_open(node);
 	if (error == -ESTALE) {
-		/* Removed by a client: nothing is left of it. */
+		/* A client removed the directory: nothing is left to do. */
 		node_done(node);
 		return;
 	}
@@ -221,7 +224,7 @@ static void request_node(struct node *node, enum request request)
 		node_failed(node, -errno);
 }
 
-/* "Not yet": the same request later, unless that was said too often. */
+/* "Not yet": the same request is made later, unless this answer came too often. */
 static void ask_again(struct node *node)
 {
 	struct walk *walk = node->walk;
@@ -240,7 +243,7 @@ static void ask_again(struct node *node)
 
 /* ---- directories ----------------------------------------------------------------------------- */
 
-/* Where a directory goes that was read, in part or to its end. */
+/* Queues the next step of a directory that was read, in part or to its end. */
 static void queue_next_step(struct node *node)
 {
 	struct walk *walk = node->walk;
@@ -266,7 +269,7 @@ static void read_on(struct node *node)
 	node_close(node);
 	if (error)
 		node->read = true;
-	/* What a client removed leaves nothing to do. */
+	/* A directory that a client removed leaves nothing to do. */
 	if (error && error != -ESTALE)
 		note_error(node, error);
 	queue_next_step(node);
@@ -299,7 +302,7 @@ static void take_up(struct node *node)
 		node->due = walk->now + SETTLE_MS;
 		read_on(node);
 	} else {
-		/* Some of its own entries have a problem; the others, and what is below, may have
+		/* Some entries of the directory have a problem; the others, and all below, may have
 		 * none. */
 		note_error(node, status);
 		if (!walk->ops->load(node->fd, &state))
@@ -313,7 +316,7 @@ static void visit(struct walk *walk, struct node *parent, const struct directory
 	enum migrate_state state;
 	struct node key = {.handle = (struct directory_handle *)handle};
 
-	/* Moved while this walk was on its way through it: it is being done already. */
+	/* The directory was moved while this walk was in it: it is under way already. */
 	if (g_hash_table_contains(walk->active, &key))
 		return;
 
@@ -374,7 +377,8 @@ static bool has_room(const struct walk *walk, enum request request, unsigned win
 	return walk->under_way[request] < (request == REQUEST_FILL ? window : MAX_FINISHING);
 }
 
-/* The next of a queue whose time has come; else *soonest is when it will. */
+/* The next node of a queue whose time has come; if there is none, *soonest becomes the time when
+ * there will be one. */
 static struct node *due_in(struct walk *walk, GQueue *queue, unsigned window, int64_t *soonest)
 {
 	struct node *node = g_queue_peek_head(queue);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * One pass over the new tree: every directory that is not normal is handed to the retriever, depth
- * first, several at a time; what is normal is not looked into (I5).  One that cannot be filled, for
- * one name maybe, is looked into for the others.
+ * first, several at a time; a normal directory is not looked into (I5).  A directory that cannot be
+ * filled, maybe for one name only, is still looked into for its other names.
  *
- * A directory has a descriptor only while a request for it is under way or while it is being read;
- * in between it is its kernel handle (directory.h).  What is remembered is the directories that are
- * begun and not done and the unvisited subdirectories of those, DIRECTORY_BATCH of each at most.
+ * A directory has an open descriptor only while a request for it is under way or while it is being
+ * read; in between the walk keeps its kernel handle (directory.h).  The walk remembers the
+ * directories that are begun and not done, and at most DIRECTORY_BATCH unvisited subdirectories of
+ * each.
  *
  * Not thread-safe: everything, the callbacks of requests included, runs in one thread.
  */
@@ -18,7 +19,8 @@
 
 #include "common/migrate.h"
 
-/* How a walk sees and reaches the retriever; walk_retriever is the real one. */
+/* The functions by which a walk sees objects and reaches the retriever; walk_retriever has the real
+ * ones. */
 struct walk_ops {
 	/* Like migrate_stub_load(), the state only. */
 	int (*load)(int fd, enum migrate_state *state);
@@ -28,37 +30,38 @@ struct walk_ops {
 };
 extern const struct walk_ops walk_retriever; /* arg: struct migrate_volume */
 
-/* Directories by what became of them. */
+/* Numbers of directories, by what became of them. */
 struct walk_counts {
 	uint64_t visited;  /* that were not normal */
 	uint64_t pruned;   /* normal when reached */
 	uint64_t filled;   /* unfilled before, filled now */
 	uint64_t finished; /* normal now */
-	uint64_t left;	   /* not finished in a pass that should; not filled in any */
-	uint64_t failed;   /* of those left: requests that failed with an error, not "again" */
-	uint64_t busy;	   /* of those left: "again" too often */
-	int error;	   /* the last such error, -errno */
+	uint64_t left; /* not finished in a pass that should finish them; not filled in any pass */
+	uint64_t failed; /* of those left: requests that failed with an error, not "again" */
+	uint64_t busy;	 /* of those left: the answer was "again" too often */
+	int error;	 /* the last such error, -errno */
 };
 
 struct walk;
 
 /*
- * root_fd: the volume's root, open for reading; stays the caller's and must outlive the walk.
+ * root_fd: the volume's root, open for reading; the caller keeps it, and it must outlive the walk.
  * *walk is NULL and -errno returned when the file system cannot be walked; -EOPNOTSUPP: it has no
  * file handles.
  */
 int walk_new(int root_fd, const struct walk_ops *ops, void *arg, struct walk **walk);
-/* No request may be under way any more (they may complete before migrate_volume_free returns). */
+/* No request may be under way any more: call migrate_volume_free(), within which they complete,
+ * first. */
 void walk_free(struct walk *walk);
 
 /* Begins a pass.  flags: of migrate_fill_directory(); with MIGRATE_DATA directories are finished,
  * too. */
 void walk_begin(struct walk *walk, unsigned flags);
 /*
- * Does what can be done now: takes up what is answered and asks for more, with up to window fills
- * under way, and some requests to finish besides (window 0: asks for nothing).  now_ms: a clock
- * that only goes forward.  Returns after how many milliseconds it wants to be called again; -1:
- * when a request is done.
+ * Does what can be done now: takes up answers and makes new requests, with up to window fills under
+ * way, and some requests to finish besides (window 0: makes no request).  now_ms: a clock that only
+ * goes forward.  Returns after how many milliseconds it has to be called again; -1: when a request
+ * is done.
  */
 int walk_step(struct walk *walk, unsigned window, int64_t now_ms);
 /* Whether the pass is over. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /*
  * Order matters for an object that a fill works on.  A fill changes the inode's times, and sets
- * mtime back before it drops the record.  So the record is loaded before the inode's attributes
- * are read: if there is still a record it says what to show, if there is none the inode is right.
- * Where the FSAL below returned the attributes first (lookup, listings) the inode is read again.
+ * mtime back before it drops the record.  So the record is loaded before the inode's attributes are
+ * read: if there is still a record, it says what to show; if there is none, the inode's attributes
+ * are right.  If the FSAL below returned the attributes first (lookup, listings), the inode is read
+ * again.
  */
 #include "fsal_migrate/attrs.h"
 
@@ -22,7 +23,7 @@ static void set_change(struct fsal_attrlist *attrs)
 				: timespec_to_nsecs(&attrs->ctime);
 }
 
-/* MIGRATE_PRIVATE_DIR is hidden, and so is that it counts among the root's links. */
+/* MIGRATE_PRIVATE_DIR is hidden, and is taken off the root's number of links. */
 static void hide_private(struct mg_object *object, struct fsal_attrlist *attrs,
 			 const struct migrate_stub *stub)
 {
@@ -31,7 +32,7 @@ static void hide_private(struct mg_object *object, struct fsal_attrlist *attrs,
 		attrs->numlinks--;
 }
 
-/* The removal of its last name is a change of the object that its record knows nothing of. */
+/* The removal of an object's last name is a change that the record does not know of. */
 static void show_removal(const struct mg_object *object, struct fsal_attrlist *attrs)
 {
 	int64_t ns = atomic_load(&object->removed);
@@ -41,7 +42,8 @@ static void show_removal(const struct mg_object *object, struct fsal_attrlist *a
 		attrs->ctime = removed;
 }
 
-/* It does not grow while it is filled: tar would say that the directory was changed meanwhile. */
+/* A directory's size is shown so that it does not grow during a fill: tar would say that the
+ * directory was changed meanwhile. */
 static void show_directory_size(struct fsal_attrlist *attrs, const struct migrate_stub *stub)
 {
 	if (stub->state == MIGRATE_UNFILLED)
@@ -83,7 +85,7 @@ static void show_damaged(struct fsal_attrlist *attrs)
 		attrs->spaceused = attrs->filesize;
 }
 
-/* The inode as it is now, where that can differ from what was read before. */
+/* Shows the inode as it is now, where that can differ from the attributes that were read before. */
 static void show_inode(struct fsal_attrlist *attrs, const struct stat *st)
 {
 	if (!(attrs->valid_mask & ATTR_MTIME) || (attrs->valid_mask & ATTR_RDATTR_ERR))
@@ -103,7 +105,8 @@ bool mg_attrs_adopt(struct mg_object *object, struct fsal_attrlist *attrs)
 	bool show = true, inode;
 	int result;
 
-	/* not so because the volume is finished: that may be since the attributes were read */
+	/* mg_is_normal() will not do: it is true if the volume is finished, maybe only since the
+	 * attributes were read */
 	if (atomic_load(&object->normal) == MG_ALWAYS) {
 		if (attrs)
 			hide_private(object, attrs, NULL);
@@ -115,7 +118,7 @@ bool mg_attrs_adopt(struct mg_object *object, struct fsal_attrlist *attrs)
 			show_damaged(attrs);
 			hide_private(object, attrs, NULL);
 		}
-		return true; /* what is done with it will find out the same */
+		return true; /* the operation that follows will find out the same */
 	}
 	inode = attrs && fstat(look.fd, &st) == 0;
 	if (result > 0 && look.stub.state == MIGRATE_DUMMY)
@@ -138,9 +141,10 @@ bool mg_attrs_adopt_since(struct mg_object *object, bool finished, struct fsal_a
 }
 
 /*
- * Without the door the retriever makes names, which changes a directory's links and size, and the
- * links of what has several names; and it ends files, which changes the space they take and, once,
- * their ctime.  A notice to MDCACHE could be overtaken by attributes that are on their way into it.
+ * The retriever works without the door: it makes names, which changes a directory's links and size,
+ * and the links of objects with several names; and it completes files, which changes their space
+ * and, once, their ctime.  A notice to MDCACHE could be overtaken by attributes that are on their
+ * way into it.
  */
 static bool may_move(struct mg_object *object, const struct fsal_attrlist *attrs)
 {

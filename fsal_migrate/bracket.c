@@ -32,9 +32,9 @@ static int bracket_begin(struct mg_volume *volume, int object_fd, const struct m
 }
 
 /*
- * The retriever answers without the old server.  If it takes too long all the same, it hangs.  The
- * end is on its way, and the bracket open, so that nothing is filled, and no directory finished,
- * before the retriever has heard of it.
+ * The retriever answers an end without the old server; if that takes too long, the retriever hangs.
+ * The end is on its way then, and the bracket is open, so that nothing is filled, and no directory
+ * finished, before the retriever has got the end.
  */
 static int bracket_end(struct mg_call *call, const struct mg_change *change, uint64_t begun,
 		       bool changed)
@@ -59,7 +59,8 @@ static fsal_status_t bracket(struct mg_volume *volume, int fd, const struct mg_c
 	do {
 		switch (bracket.step) {
 		case MIGRATE_STEP_BEGIN:
-			/* Made first: an open bracket must be ended, whatever happens. */
+			/* The call for the end is made first, as an open bracket must be ended in
+			 * any case. */
 			ending = mg_call_new(volume, -1, -1);
 			result = ending ? bracket_begin(volume, fd, change, &deadline, &begun)
 					: -ENOMEM;

@@ -8,7 +8,7 @@
 #include "export_mgr.h"
 #include "fsal_migrate/connection.h"
 
-/* FSAL VFS, over which alone MIGRATE is stacked. */
+/* create_export of FSAL VFS, the only FSAL under MIGRATE. */
 static fsal_status_t (*create_below)(struct fsal_module *module, void *node,
 				     struct config_error_type *err,
 				     const struct fsal_up_vector *up_ops);
@@ -22,7 +22,7 @@ static bool shows_holes(const char *path)
 	bool unfinished;
 
 	if (fd < 0)
-		return false; /* who exports it says so */
+		return false; /* the export itself will fail with a message */
 	result = migrate_inspect(fd, &found);
 	unfinished = result == -EBADMSG ||
 		     (result == 0 && (found.unfinished || found.to_be_finalized)) ||

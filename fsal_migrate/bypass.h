@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /*
- * Exports of this process that have no FSAL MIGRATE, and would show the holes of a volume that is
- * not finished: of its root, of what is in it, and of a directory above.  The guard lets this
- * process read them, so they are refused here: the export without the layer where it comes after a
- * volume's, the volume's own where it is the later one, which leaves this process to the guard.
+ * Refuses exports that bypass the layer.  An export without FSAL MIGRATE, of an unfinished volume's
+ * root, of a directory in the volume or of one above it, would show the volume's holes.  The guard
+ * lets this process read them, so the later export is refused here: the one without the layer, if
+ * it comes after a volume's export; else the volume's export, and then the guard does not let this
+ * process read them.
  */
 #ifndef FSAL_MIGRATE_BYPASS_H
 #define FSAL_MIGRATE_BYPASS_H
 
 #include "fsal_migrate/door.h"
 
-/* From now on exports of the module are looked at when they are made; never taken back.  Not from
- * two threads. */
+/* From now on each export of the module is looked at when it is made; this is never undone.  Not
+ * from two threads. */
 void mg_bypass_watch(struct fsal_module *below);
-/* Whether one of its exports is in the way already, after a message. */
+/* Whether an export of the module bypasses a volume already; then after a message. */
 bool mg_bypass_exists(struct fsal_module *module, struct fsal_module *below);
-/* m_ops.create_export of a module that is watched, without the look. */
+/* The own m_ops.create_export of a module that is watched, without the look. */
 fsal_status_t mg_bypass_create(struct fsal_module *below, void *node, struct config_error_type *err,
 			       const struct fsal_up_vector *up_ops);
 

@@ -83,8 +83,8 @@ static void call_finish(void *arg)
 	mg_call_unref(call);
 }
 
-/* The reply; in the dispatching thread.  A thread that waits for a directory's fill has to see the
- * directory's new attributes. */
+/* The reply; in the dispatching thread.  When a directory was filled, MDCACHE has to forget the
+ * directory's old attributes before a waiting thread goes on. */
 static void call_done(void *arg, int status)
 {
 	struct mg_call *call = arg;
@@ -152,7 +152,7 @@ void mg_call_end(struct mg_call *call, uint64_t begun, bool changed, bool durabl
 
 static atomic_uint waiters;
 
-/* One of the threads that may wait, unless there are too many. */
+/* Counts the thread among those that wait; false: too many do. */
 static bool waiter_begin(void)
 {
 	if (atomic_fetch_add(&waiters, 1) < mg_limits.max_waiters)
@@ -161,7 +161,8 @@ static bool waiter_begin(void)
 	return false;
 }
 
-/* The answer is of use to nobody, or to few: that of a fill or of a name to who comes next. */
+/* Whether the answer is of no use any more; that of a fill or of a name is of use to the next
+ * thread, unless many requests are under way. */
 static bool is_useless(const struct mg_call *call)
 {
 	return call->kind == MG_CALL_DATA ||

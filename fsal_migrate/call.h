@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /*
- * A request to the retriever that threads may wait for.  When nobody waits any more it is
- * cancelled, which gives back its descriptors here and what it holds in the retriever; what the old
- * server is answering already may become part of the object all the same.  But the request
- * for a name or a fill goes on without the thread that waited, and serves the next one, as long as
+ * A request to the retriever that threads may wait for.  When no thread waits any more, the request
+ * is cancelled, which frees its descriptors here and what it holds in the retriever; an answer of
+ * the old server that is on its way may become part of the object all the same.  But a request for
+ * a name or a fill goes on without the thread that waited, and serves the next thread, as long as
  * few requests are under way.
  */
 #ifndef FSAL_MIGRATE_CALL_H
@@ -14,7 +14,7 @@
 struct mg_call {
 	struct mg_volume *volume; /* counted */
 	int fd, dir_fd;		  /* the call's own; -1: none; closed with the reply */
-	struct timespec deadline; /* of everybody who waits for it */
+	struct timespec deadline; /* of all threads that wait for it */
 	void *key;		  /* of the directory that is being filled, or NULL */
 	size_t key_len;
 	char *name;	       /* that is asked for, or NULL */
@@ -22,7 +22,7 @@ struct mg_call {
 	/* volume.lock from here on */
 	unsigned refs;
 	bool done;
-	bool begin; /* to be ended if it is given up before it is done */
+	bool begin; /* a begin: it must be ended if it is given up before it is done */
 	bool given_up;
 	unsigned waiting; /* threads */
 	enum { MG_CALL_NAMES, MG_CALL_DATA, MG_CALL_END } kind;
@@ -32,12 +32,13 @@ struct mg_call {
 	struct glist_head link; /* of a name: mg_object.names */
 };
 
-/* Takes over the descriptors (-1: none), in any case.  NULL without memory. */
+/* Takes over the descriptors (-1: none), even if it fails.  NULL: no memory. */
 struct mg_call *mg_call_new(struct mg_volume *volume, int fd, int dir_fd);
 
 /*
- * Makes the request: one of these, once, with volume.lock held.  The reply holds a reference until
- * it is here.  When the request cannot be made the call is done at once, with the reason.
+ * Each makes the call's request; one of these is called, once, with volume.lock held.  A reference
+ * is kept for the reply until it is here.  If the request cannot be made, the call is done at once,
+ * with the reason.
  */
 void mg_call_fill(struct mg_call *call);
 void mg_call_name(struct mg_call *call);
@@ -49,13 +50,14 @@ void mg_call_end(struct mg_call *call, uint64_t begun, bool changed, bool durabl
 		 uint64_t length);
 
 /*
- * Waits until the call is done or the deadline has passed.  The request's status; -EAGAIN when it
- * takes longer, or at once when too many threads wait already.  Without volume.lock.
+ * Waits until the call is done or the deadline has passed.  The request's status; -EAGAIN: it takes
+ * longer, or (at once) too many threads wait already.  Without volume.lock.
  */
 int mg_call_wait(struct mg_call *call, const struct timespec *deadline);
 /* Makes the request, waits until the call's deadline, and gives the call back.  NULL: -EAGAIN. */
 int mg_call_run(struct mg_call *call, void (*make)(struct mg_call *call));
-/* It is cancelled unless it is done; a begin that is granted all the same is ended.  volume.lock.
+/* Cancels the call unless it is done; a begin that is granted all the same is ended.  With
+ * volume.lock.
  */
 void mg_call_give_up(struct mg_call *call);
 struct mg_call *mg_call_ref(struct mg_call *call); /* volume.lock */

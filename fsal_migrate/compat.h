@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /*
  * What differs between the interfaces of Ganesha's releases.  CMake picks compat_<interface>.c, and
- * of compat_names_*.c (the operations that name things: from interface 13 on these also return
- * attributes of the directories) and of compat_link_*.c those that begin last.
+ * the newest compat_names_*.c and compat_link_*.c that the interface is not too old for.
+ * compat_names_*.c have the operations that name things, which from interface 13 on also return
+ * attributes of the directories.
  */
 #ifndef FSAL_MIGRATE_COMPAT_H
 #define FSAL_MIGRATE_COMPAT_H
@@ -39,7 +40,8 @@ struct mg_make {
 	const struct mg_parents *parents;
 };
 
-/* The operations that name things, whatever the interface; those who have them enter them. */
+/* The operations that name things, whatever the interface; the files that have them enter them
+ * here. */
 struct mg_names {
 	fsal_status_t (*make)(struct mg_object *dir, const struct mg_make *make);
 	fsal_status_t (*link)(struct mg_object *object, struct mg_object *dir, const char *name,

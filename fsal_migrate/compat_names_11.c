@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
-/* Before interface 13: what names something returns nothing about its directories. */
+/* Before interface 13: operations that name things return nothing about the directories. */
 #include "fsal_migrate/compat.h"
 
 #include "fsal_migrate/object.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
-/* From interface 13 on: what names something also returns the attributes of its directories,
- * before and after.  FSAL VFS leaves them alone, so there is nothing to correct in them. */
+/* From interface 13 on: operations that name things also return the attributes of the directories,
+ * before and after.  FSAL VFS does not fill in these attributes, so there is nothing to correct in
+ * them. */
 #include "fsal_migrate/compat.h"
 
 #include "fsal_migrate/object.h"

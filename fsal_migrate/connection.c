@@ -20,11 +20,11 @@ static struct {
 } volumes = {PTHREAD_MUTEX_INITIALIZER, GLIST_HEAD_INIT(volumes.list)};
 
 /*
- * Not before it is finalized: a program of this machine may have moved a stub into a directory that
- * was whole, so that only a look at every object proves that none is left.  Whether it is tells the
- * volume's root, which is the exported directory or above it, as a record or MIGRATE_PRIVATE_DIR
- * there showed.  Where there was neither the export may also be above the root, and only the
- * retriever knows.
+ * A volume is not finished before it is finalized: a program of this machine may have moved a stub
+ * into a directory that was whole, so that only a look at every object proves that no stub is left.
+ * The volume's root tells whether it is finalized, if the root is the exported directory or above
+ * it, as a record or MIGRATE_PRIVATE_DIR there showed.  If there was neither, the export may also
+ * be above the root, and only the retriever knows.
  */
 static void check_finished(struct mg_volume *volume)
 {
@@ -40,7 +40,7 @@ static void check_finished(struct mg_volume *volume)
 	atomic_store(&volume->finished, true);
 }
 
-/* What MDCACHE knows of the root is from before it was attached. */
+/* When the volume has been attached, MDCACHE has to forget the root's older attributes. */
 static void check_attached(struct mg_volume *volume)
 {
 	bool waiting;
@@ -51,7 +51,7 @@ static void check_attached(struct mg_volume *volume)
 	if (!waiting || migrate_has_record(volume->mount_fd) <= 0)
 		return;
 	atomic_store(&volume->unattached, false);
-	/* Nobody else takes it. */
+	/* No other thread takes the key. */
 	mg_up_invalidate(volume, volume->root_key, volume->root_key_len, true, NULL, NULL);
 	pthread_mutex_lock(&volume->lock);
 	free(volume->root_key);

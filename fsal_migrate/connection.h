@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
-/* A volume's connection to its retriever, and what is found out while it lasts. */
+/* A volume's connection to its retriever, and what the connection's thread finds out about the
+ * volume. */
 #ifndef FSAL_MIGRATE_CONNECTION_H
 #define FSAL_MIGRATE_CONNECTION_H
 
@@ -11,11 +12,12 @@
  */
 int mg_volume_get(const char *name, const char *socket, const char *path,
 		  struct mg_volume **volume);
-/* For every successful get; with the last one the connection is closed, every request completes. */
+/* To be called for every successful get.  The last one closes the connection, and every request
+ * completes. */
 void mg_volume_put(struct mg_volume *volume);
 /*
- * Before the module is unloaded: ends the threads of volumes that still have exports, as those of
- * requests that the host gave up.  Nothing is called after it.
+ * Before the module is unloaded: ends the threads of volumes that still have exports, for example
+ * because the host gave up requests.  Afterwards nothing of the module is called.
  */
 void mg_volumes_end(void);
 /*

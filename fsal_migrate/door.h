@@ -2,19 +2,20 @@
 /*
  * FSAL MIGRATE: the NFS door of a migrating volume, stacked over FSAL VFS.
  *
- * Every operation goes down to VFS unchanged unless the object it touches is unfinished.  Then it
- * first waits until what it needs is here (fill.h), or is bracketed (bracket.h), or is parked
- * without a thread (park.h), and the times and the space it shows are the record's (attrs.h).
- * What takes longer than the hold time is answered ERR_FSAL_DELAY, which the protocol layer turns
- * into NFS3ERR_JUKEBOX or NFS4ERR_DELAY, while the work goes on.
+ * Every operation goes down to VFS unchanged unless the object that it touches is unfinished.  On
+ * an unfinished object, an operation first waits until the names that it needs are here (fill.h),
+ * or makes its change in a bracket (bracket.h), or is parked without a thread (park.h); and it
+ * shows the times and the space of the record (attrs.h).  An operation that takes longer than the
+ * hold time is answered with ERR_FSAL_DELAY, which the protocol layer turns into NFS3ERR_JUKEBOX or
+ * NFS4ERR_DELAY, while the work goes on.
  *
  * MDCACHE, which sits above, holds locks across some calls: a directory's content lock for writing
  * in lookup, readdir and rename, an object's attribute lock in getattrs.  A thread that waits in
- * one of these keeps others from objects that are whole, and from every request with that
- * directory's handle, because MDCACHE takes the directory's content lock for each.  So lookup and
- * readdir wait for their own directory only and no longer than the hold time together (fill.c),
- * getattrs never waits and never answers DELAY, and the number of threads that wait at all is
- * limited (call.c).
+ * one of these calls keeps others from objects that are whole, and from every request with that
+ * directory's handle, because MDCACHE takes the directory's content lock for each such request.  So
+ * lookup and readdir wait for their own directory only and no longer than the hold time together
+ * (fill.c), getattrs never waits and never answers DELAY, and the number of threads that wait at
+ * all is limited (call.c).
  *
  * Each file uses only what stands below it here; main.c hands the operations to the host.
  *
@@ -71,9 +72,9 @@ static inline fsal_status_t mg_delay(void)
 	return fsalstat(ERR_FSAL_DELAY, 0);
 }
 
-/* status.c: the status for a result of libmigrate's requests. */
+/* status.c: the FSAL status for the result of a request of libmigrate. */
 fsal_status_t mg_status(int result);
-/* The same for a wait for names: only what a lookup and a listing may answer. */
+/* The same after a wait for names: only a status that a lookup and a listing may answer. */
 fsal_status_t mg_fill_status(int result);
 /* The status for a negative result of mg_look(), where -ESTALE means that the object is gone. */
 fsal_status_t mg_look_status(int result);

@@ -14,7 +14,7 @@
 #include "fsal_migrate/park.h"
 #include "fsal_migrate/takeover/takeover.h"
 
-/* What an export block says. */
+/* The settings in an export block. */
 struct settings {
 	struct subfsal_args below; /* name, fsal_node */
 	char *volume;
@@ -74,7 +74,7 @@ static struct fsal_module *settings_load(void *node, struct settings *settings,
 	return below;
 }
 
-/* Nothing of it may be freed before. */
+/* Waits until nothing of the export is pending: it may not be freed before. */
 static void export_drain(struct mg_export *export)
 {
 	struct mg_volume *volume = export->volume;
@@ -84,7 +84,7 @@ static void export_drain(struct mg_export *export)
 	while (export->pending > 0) {
 		struct timespec until = migrate_in_ms(1000);
 
-		/* every time: one may just have gone on to its next stage */
+		/* every time: a request may just have gone on to its next stage */
 		mg_io_cancel(export);
 		pthread_cond_timedwait(&volume->idle, &volume->lock, &until);
 		if (++seconds % 10 == 0)
@@ -183,7 +183,7 @@ static bool fs_supports(struct fsal_export *exp, fsal_fsinfo_options_t option)
 	struct mg_export *export;
 	bool result;
 
-	/* A client with a delegation would not ask us before it reads. */
+	/* A client with a delegation would not ask this server before it reads. */
 	if (option == fso_delegations_r || option == fso_delegations_w)
 		return false;
 	export = mg_enter();

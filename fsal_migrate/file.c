@@ -17,7 +17,7 @@
 struct truncation {
 	struct mg_object *object;
 	struct state_t *state;
-	/* How the first truncation comes about; later ones are plain. */
+	/* How the file is truncated first; later truncations are plain. */
 	const struct mg_open *open; /* by opening */
 	bool reopen;		    /* by reopening */
 	fsal_openflags_t flags;
@@ -72,7 +72,8 @@ static fsal_status_t open_object(struct mg_object *object, const struct mg_open 
 		status = mg_change(object, &change);
 	if (FSAL_IS_ERROR(status) && t.opened && open->state)
 		close_state(&object->handle, open->state);
-	/* it may have become normal since they were read, while a fill moved them */
+	/* the object may have become normal since the attributes were read, while a fill moved
+	 * them */
 	if (!FSAL_IS_ERROR(status) && open->attrs_out && !normal)
 		mg_attrs_adopt(object, open->attrs_out);
 	return status;
@@ -86,7 +87,7 @@ static fsal_status_t truncate_opened(struct mg_object *object, const struct mg_o
 	struct fsal_obj_handle *handle = &object->handle;
 	fsal_status_t status = mg_ok();
 
-	/* The open call would have asked for this itself. */
+	/* The open call would have checked this permission itself. */
 	if (!(open->flags & FSAL_O_WRITE))
 		status = handle->obj_ops->test_access(handle, FSAL_WRITE_ACCESS, NULL, NULL, false);
 	if (!FSAL_IS_ERROR(status))
@@ -96,7 +97,7 @@ static fsal_status_t truncate_opened(struct mg_object *object, const struct mg_o
 	return status;
 }
 
-/* NO_FILE_TYPE: there is no such name, as far as can be told. */
+/* NO_FILE_TYPE: no such name was found. */
 static object_file_type_t type_of_name(struct mg_object *dir, const char *name)
 {
 	struct mg_export *export = mg_enter();
@@ -112,7 +113,7 @@ static object_file_type_t type_of_name(struct mg_object *dir, const char *name)
 	return type;
 }
 
-/* attrs: what the FSAL below said when it opened it, or NULL. */
+/* attrs: what the FSAL below returned when it opened the file, or NULL. */
 static bool is_empty(struct mg_object *object, const struct fsal_attrlist *attrs)
 {
 	struct mg_look look;
@@ -128,8 +129,8 @@ static bool is_empty(struct mg_object *object, const struct fsal_attrlist *attrs
 	return empty;
 }
 
-/* fresh: the name was not there before, so that an empty file is one that was made just now, with
- * the times that were asked for. */
+/* fresh: the name was not there before, so an empty file was made just now, with the times that
+ * were asked for. */
 static fsal_status_t opened_by_name(struct mg_export *export, struct mg_object *dir, bool finished,
 				    struct fsal_obj_handle *sub, const struct mg_open *open,
 				    bool truncate, bool fresh)
@@ -171,13 +172,15 @@ static fsal_status_t open_name(struct mg_object *dir, const struct mg_open *open
 		status = mg_fill_name(dir, open->name);
 	if (FSAL_IS_ERROR(status))
 		return status;
-	/* From GUARDED on it is a new file, or there is an error. */
+	/* From GUARDED on the open makes a new file or fails. */
 	if (open->create < FSAL_GUARDED && !finished) {
-		/* FSAL VFS would follow it, to where the object may not be here yet, or make it. */
+		/* FSAL VFS would follow a symbolic link, whose target may not be here yet, or make
+		 * the target. */
 		type = type_of_name(dir, open->name);
 		if (type == SYMBOLIC_LINK)
 			return fsalstat(ERR_FSAL_SYMLINK, 0);
-		/* What it stands for is known when it is open, and may need a bracket. */
+		/* Which object the name stands for is known when it is open, and then truncation
+		 * may need a bracket. */
 		flags &= ~FSAL_O_TRUNC;
 		fresh = type == NO_FILE_TYPE && open->create != FSAL_NO_CREATE;
 	}
@@ -204,7 +207,7 @@ static fsal_status_t reopen2(struct fsal_obj_handle *handle, struct state_t *sta
 	return flags & FSAL_O_TRUNC ? mg_change(t.object, &change) : make_truncation(&t);
 }
 
-/* ---- what goes down as it is ----------------------------------------------------------------- */
+/* ---- operations that go down unchanged ------------------------------------------------------- */
 
 MG_DOWN(bool, check_verifier, check_verifier,
 	(struct fsal_obj_handle * handle, fsal_verifier_t verifier), sub, verifier)
@@ -275,7 +278,7 @@ static fsal_status_t seek_stub(struct mg_object *object, struct state_t *state,
 	return mg_ok();
 }
 
-/* mg_look(), where a hole is one. */
+/* mg_look(), after the file's dirty ranges were settled: then its holes are real ones. */
 static int look_to_seek(struct mg_object *object, struct mg_look *look)
 {
 	int result = mg_look(object, look);
@@ -306,7 +309,7 @@ static fsal_status_t seek2(struct fsal_obj_handle *handle, struct state_t *state
 	if (result > 0) {
 		status = seek_stub(object, state, info, &look);
 		result = migrate_stub_confirm(look.fd, &look.stub.version);
-		/* it is looked at anew when the client asks again */
+		/* the next request looks at the file anew */
 		if (!FSAL_IS_ERROR(status) && result <= 0)
 			status = result < 0 ? mg_look_status(result) : mg_delay();
 	} else {
@@ -352,8 +355,8 @@ MG_DOWN(fsal_status_t, commit_below, commit2,
 	(struct fsal_obj_handle * handle, off_t offset, size_t len), sub, offset, len)
 
 /*
- * The data below first; then the record, which must not say less than what is on disk.  If it was
- * dropped since the data was synced, that must be durable too.
+ * The data below are synced first; then the record, which must not tell of less than is on disk.
+ * If the record was dropped since the data were synced, that must be durable, too.
  */
 static fsal_status_t sync_record(struct mg_object *object, off_t offset, size_t len)
 {

@@ -11,7 +11,7 @@
  * until then.  A lookup that was answered quickly closes it, so that on a healthy link every lookup
  * has the full time; a window in which answers are slow stays, and once it has ended lookups get
  * DELAY at once while any name of this directory is still under way.  So the lock is never held
- * much longer than the hold time in one go, whatever the number of lookups.
+ * much longer than the hold time without a break, by any number of lookups.
  */
 #include "fsal_migrate/fill.h"
 
@@ -96,7 +96,7 @@ fsal_status_t mg_fill_directory(struct mg_object *dir)
 	return mg_fill_status(result);
 }
 
-/* volume.lock.  others: the number of those that are not answered, without `except`. */
+/* volume.lock.  others: how many calls are not answered, `except` not counted. */
 static struct mg_call *find_name(struct mg_object *dir, const char *name,
 				 const struct mg_call *except, unsigned *others)
 {
@@ -115,7 +115,7 @@ static struct mg_call *find_name(struct mg_object *dir, const char *name,
 	return found;
 }
 
-/* volume.lock.  Answers that nobody came back for give way to new ones. */
+/* volume.lock.  Answers for which no thread came back give way to new calls. */
 static struct mg_call *oldest_answer(struct mg_object *dir)
 {
 	struct glist_head *link;
@@ -153,8 +153,8 @@ static struct mg_call *new_name(struct mg_object *dir, const char *name)
 }
 
 /*
- * Asks for the name unless that is done already.  The call, counted, and in *until how long it may
- * be waited for; NULL when there is no room or memory.
+ * Asks for the name, unless a call for it exists.  The call, counted, and in *until how long to
+ * wait for it; NULL: there is no room or memory.
  */
 static struct mg_call *ask_name(struct mg_object *dir, const char *name, struct timespec *until)
 {
@@ -231,7 +231,7 @@ fsal_status_t mg_fill_name(struct mg_object *dir, const char *name)
 	struct mg_look look;
 	int result;
 
-	/* The empty name is the host's to refuse, and one that is too long the file system's. */
+	/* The host refuses the empty name, and the file system refuses a name that is too long. */
 	if (!*name || strlen(name) > NAME_MAX || mg_is_normal(dir) || atomic_load(&dir->filled))
 		return mg_ok();
 	result = mg_look(dir, &look);

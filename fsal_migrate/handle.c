@@ -19,8 +19,8 @@ void mg_object_release(struct fsal_obj_handle *handle)
 		object->sub->obj_ops->release(object->sub);
 		mg_leave(export);
 	}
-	/* Else the host goes down with handles left: it releases those of VFS by itself, or has
-	 * already, together with the code that would do it. */
+	/* Otherwise the host goes down with handles left: it releases those of VFS by itself, or
+	 * has done so, and has unloaded the code for that. */
 	mg_fill_release(object);
 	mg_read_release(object);
 	mg_object_let_go(object);

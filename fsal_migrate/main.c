@@ -89,7 +89,7 @@ static void __attribute__((constructor)) mg_load(void)
 
 static void __attribute__((destructor)) mg_unload(void)
 {
-	/* What is still pending when the host goes down is not answered any more. */
+	/* Requests that are still pending when the host goes down are not answered any more. */
 	mg_volumes_end();
 	mg_pool_kill();
 	mg_takeover_end();

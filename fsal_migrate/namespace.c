@@ -90,8 +90,9 @@ static enum fsal_dir_result list_entry(const char *name, struct fsal_obj_handle 
 }
 
 /*
- * FSAL VFS reads names and then looks each of them up: one that is removed in between ends its
- * listing with an error as if the directory were not there.  It goes on behind what was listed.
+ * FSAL VFS reads names and then looks each of them up.  If a name is removed in between, its
+ * listing ends with an error as if the directory were not there.  Then the listing goes on here
+ * behind the names that were listed.
  */
 static fsal_status_t list_entries_below(struct listing *listing, fsal_cookie_t *whence,
 					attrmask_t mask, bool *eof)

@@ -140,7 +140,8 @@ bool mg_is_normal(struct mg_object *object)
 	return atomic_load(&object->normal) || atomic_load(&object->volume->finished);
 }
 
-/* What was found whole is believed without a record, for it was durable then. */
+/* On a file system with errors, a file that was found whole may have its record again; without a
+ * record it is whole, as it was durable then. */
 static bool has_record_again(struct mg_object *object)
 {
 	int fd = mg_object_open(object), result;
@@ -162,7 +163,7 @@ bool mg_is_whole(struct mg_object *object)
 
 void mg_set_normal(struct mg_object *object)
 {
-	/* A directory of a volume that is still to be attached is normal for now only. */
+	/* A directory of a volume that is still to be attached is normal only for now. */
 	if (object->handle.type == DIRECTORY && atomic_load(&object->volume->unattached))
 		return;
 	atomic_store(&object->normal, MG_NORMAL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
-/* Objects over those of FSAL VFS, and what is known of their state. */
+/* The module's objects, each over one of FSAL VFS, and what is known of their state. */
 #ifndef FSAL_MIGRATE_OBJECT_H
 #define FSAL_MIGRATE_OBJECT_H
 
@@ -7,7 +7,7 @@
 
 struct mg_call;
 
-/* mg_object.normal: not known to be so; for ever (I1); what is no stub in any case. */
+/* mg_object.normal: it is not known; the object is normal for ever (I1); it can never be a stub. */
 enum { MG_UNKNOWN, MG_NORMAL, MG_ALWAYS };
 
 struct mg_object {
@@ -16,8 +16,8 @@ struct mg_object {
 	struct mg_volume *volume; /* counted */
 	bool on_volume;		  /* on the volume's own file system */
 	atomic_uint normal;
-	atomic_int_fast64_t removed; /* when the last name went, ns; 0 where nobody saw it */
-	atomic_bool filled;	     /* a directory that is filled or was; never unfilled again */
+	atomic_int_fast64_t removed; /* when its last name was removed, ns; 0: not seen here */
+	atomic_bool filled; /* a directory that is or was filled: it is never unfilled again */
 
 	/* volume.lock from here on */
 	atomic_int kept;	 /* descriptor of a file that was unlinked unfinished, or -1 */
@@ -38,8 +38,8 @@ static inline struct mg_object *mg_object(struct fsal_obj_handle *handle)
 	return container_of(handle, struct mg_object, handle);
 }
 
-/* A function that calls an operation of the FSAL below: its parameter `handle` is ours, `sub` among
- * the arguments is the one below. */
+/* A function that calls an operation of the FSAL below: its parameter `handle` is the module's
+ * object, `sub` among the arguments is the object below. */
 #define MG_DOWN(type, name, op, params, ...)                                                       \
 	static type name params                                                                    \
 	{                                                                                          \
@@ -51,28 +51,30 @@ static inline struct mg_object *mg_object(struct fsal_obj_handle *handle)
 		return result;                                                                     \
 	}
 
-/* A new object over sub, which it owns from now on. */
+/* A new object over sub; it owns sub from now on. */
 struct mg_object *mg_object_new(struct mg_export *export, struct fsal_obj_handle *sub);
-/* Opens it read-only and without touching its atime.  -ESTALE: it is gone.  Else -errno. */
+/* Opens the object read-only and without touching its atime.  -ESTALE: the object is gone.  Else
+ * -errno. */
 int mg_object_open(struct mg_object *object);
-/* Keeps the file there, which is about to lose its last name, for the reads that are under way;
- * takes over fd. */
+/* Keeps a file that is about to lose its last name in existence, for the reads that are under way.
+ * Takes over fd. */
 void mg_object_keep(struct mg_object *object, int fd);
-/* Gives up the object's descriptor; each open state has one of its own. */
+/* Closes the object's own descriptor; each open state has another one. */
 void mg_object_let_go(struct mg_object *object);
 
-/* Whether it was found normal: for ever, though a directory may be FILLED again, which is the same
- * for itself.  It says nothing of what is in it.  Costs no system call. */
+/* Whether the object was found normal, and so is for ever.  A directory may become FILLED again,
+ * which makes no difference for the directory itself.  Says nothing about the objects in a
+ * directory.  Costs no system call. */
 bool mg_is_normal(struct mg_object *object);
 /*
  * The same for a file whose bytes are about to be read or changed.  On an ext4 that has found
  * errors in itself (migrate_damaged()) a file that was whole can be a stub again, with its record.
- * So from then on, which is noticed within a second, the record is looked at each time.
+ * So from then on the record is looked at each time; the errors are noticed within a second.
  */
 bool mg_is_whole(struct mg_object *object);
 void mg_set_normal(struct mg_object *object);
-/* A directory that may have its record again (PLACE), with the ctime that clients know until a name
- * in it is changed. */
+/* The directory may have its record again (PLACE), which shows the ctime that clients know until a
+ * name in the directory is changed. */
 void mg_set_filled(struct mg_object *dir);
 
 /* An object that was opened and whose record was loaded. */
@@ -83,15 +85,15 @@ struct mg_look {
 
 /*
  * Opens the object and loads its record.  1: unfinished.  0: normal, and remembered.  Negative:
- * -ESTALE when it is gone, -EBADMSG for a damaged record, or another -errno; nothing is to be
- * cleaned up then.  Else mg_look_done() afterwards.
+ * -ESTALE when it is gone, -EBADMSG for a damaged record, or another -errno; then nothing has to be
+ * cleaned up.  Otherwise mg_look_done() has to follow.
  */
 int mg_look(struct mg_object *object, struct mg_look *look);
 void mg_look_done(struct mg_look *look);
 /* migrate_read_confirm(), with -errno as of mg_look(). */
 int mg_look_confirm(struct mg_object *object, const struct migrate_found *found,
 		    const struct fsal_io_arg *arg);
-/* The descriptor, which is the caller's then. */
+/* The look's descriptor, which the caller owns from then on. */
 int mg_look_steal_fd(struct mg_look *look);
 
 #endif

@@ -8,7 +8,7 @@
 #include "abstract_mem.h"
 #include "export_mgr.h"
 
-/* What the FSAL below hands back. */
+/* What the FSAL below hands back with its answer. */
 struct relay {
 	struct fsal_obj_handle *handle;
 	fsal_async_cb done_cb;

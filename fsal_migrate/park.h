@@ -8,14 +8,14 @@
  *   write   WAITING for begin -> READY: write below -> ENDING -> READY: answer, or begin again
  *
  * WAITING ends at the deadline with DELAY: a fetch is cancelled with the last read that waits for
- * it, which costs nothing of what is on its way from the old server; a begin is cancelled, and
- * ended if it was too late for that.  ENDING may take as long as the disk takes for what is to be
- * durable. After ten seconds the retriever hangs, and the write is answered DELAY too: the client
- * makes it again, and the end is on its way all the same.
+ * it, but bytes that are on their way from the old server are still used; a begin is cancelled, or
+ * ended if it was granted already.  ENDING may take as long as the disk takes to make data durable.
+ * After ten seconds the retriever is taken to hang, and the write is answered DELAY, too: the
+ * client makes the write again, and the end is on its way all the same.
  *
  * READY is a job of the pool.  It runs in a context of its own, with the credentials of the
- * request, and with our export in place when it calls MDCACHE back.  The request holds the object
- * and its state until it is answered; after that nothing of it may be touched.
+ * request, and with the module's export in place when it calls MDCACHE back.  The request keeps the
+ * object and its state until it is answered; after that nothing of the request may be touched.
  */
 #ifndef FSAL_MIGRATE_PARK_H
 #define FSAL_MIGRATE_PARK_H
@@ -29,10 +29,10 @@ struct mg_io {
 	struct mg_job job;
 	struct mg_timer timer;
 	struct timespec deadline;
-	/* When it is READY: goes on with it, in the context of the request.  true: it is answered,
-	 * or in other hands; false: it waits again. */
+	/* When the request is READY: goes on with it, in the request's context.  true: it is
+	 * answered, or another thread goes on with it; false: it waits again. */
 	bool (*step)(struct mg_io *io);
-	/* volume.lock: it is WAITING and will not wait any longer. */
+	/* With volume.lock: the request is WAITING and is not to wait any longer. */
 	void (*give_up)(struct mg_io *io);
 	/* the request */
 	struct mg_volume *volume; /* counted */
@@ -53,7 +53,7 @@ struct mg_io {
 	/* a read */
 	struct migrate_found found; /* at its look */
 	/* volume.lock */
-	unsigned refs;		/* who will answer, the timer, a reply that is to come */
+	unsigned refs; /* held by the thread that will answer, the timer, a reply to come */
 	struct glist_head link; /* mg_export.ios */
 	struct glist_head wait; /* mg_fetch.parked; a read that is WAITING */
 	struct mg_fetch *fetch; /* of a read that is WAITING */
@@ -62,13 +62,14 @@ struct mg_io {
 	uint64_t begun;
 };
 
-/* Down to VFS, whose answer goes to done_cb. */
+/* Passes a read or write down to VFS, whose answer goes to done_cb. */
 void mg_pass_down(struct fsal_obj_handle *handle, bool write, bool bypass, fsal_async_cb done_cb,
 		  struct fsal_io_arg *arg, void *caller_arg);
 /*
- * How a write that was to be durable ended below.  From 5 on VFS answers one that it could not
- * flush with success, and says only that it is not stable.  Clients would send a COMMIT, which
- * finds no error any more: the kernel tells each descriptor once.
+ * The status of a write that was to be durable, after FSAL VFS has answered it.  From Ganesha 5 on
+ * VFS answers a write that it could not flush with success, and says only that the write is not
+ * stable.  Clients would then send a COMMIT, which finds no error any more, as the kernel tells
+ * each descriptor of an error once.
  */
 fsal_status_t mg_stable_status(fsal_status_t status, const struct fsal_io_arg *arg);
 uint64_t mg_io_length(const struct fsal_io_arg *arg);
@@ -76,16 +77,16 @@ uint64_t mg_io_length(const struct fsal_io_arg *arg);
 /* NULL: out of memory, or the export is going away.  The caller sets step and give_up. */
 struct mg_io *mg_io_new(struct mg_object *object, bool bypass, fsal_async_cb done_cb,
 			struct fsal_io_arg *arg, void *caller_arg);
-/* It was not parked after all. */
+/* Frees a request that was not parked after all. */
 void mg_io_drop(struct mg_io *io);
 void mg_io_unref(struct mg_io *io);
-/* volume.lock: it is WAITING from now on. */
+/* With volume.lock: the request is WAITING from now on. */
 void mg_io_park(struct mg_io *io);
-/* volume.lock: it is in this stage until then; DELAY is next. */
+/* With volume.lock: the request is in this stage until then; after that it is answered DELAY. */
 void mg_io_wait(struct mg_io *io, enum mg_stage stage, struct timespec until);
-/* volume.lock: its next step is a job of the pool. */
+/* With volume.lock: makes the request's next step a job of the pool. */
 void mg_io_ready(struct mg_io *io, int result);
-/* volume.lock: answers every request of the export that is parked with DELAY, soon. */
+/* With volume.lock: has every parked request of the export answered with DELAY, soon. */
 void mg_io_cancel(struct mg_export *export);
 
 #endif

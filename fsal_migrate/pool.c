@@ -42,7 +42,7 @@ static struct {
 	.timers = GLIST_HEAD_INIT(pool.timers),
 };
 
-/* pool.lock.  Until somebody has taken it out of the idle ones, or stop. */
+/* pool.lock.  Waits until another thread takes this worker out of the idle ones, or until stop. */
 static void wait_for_job(struct worker *worker)
 {
 	glist_add(&pool.idle, &worker->idle);

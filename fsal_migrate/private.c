@@ -21,7 +21,7 @@ bool mg_has_private(struct mg_object *root)
 	return has;
 }
 
-/* After the end it is gone, and the name anybody's. */
+/* After the end of the migration the directory is gone, and any client may use the name. */
 bool mg_hidden(struct mg_object *dir, const char *name)
 {
 	return name[0] == '.' && !strcmp(name, MIGRATE_PRIVATE_DIR) && mg_is_root(dir) &&

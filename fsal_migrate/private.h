@@ -9,7 +9,7 @@
 bool mg_is_root(const struct mg_object *dir);
 /* Whether name is the private directory in dir. */
 bool mg_hidden(struct mg_object *dir, const char *name);
-/* Whether the private directory is in the root; true where it cannot be told. */
+/* Whether the private directory is in the root; true also if that cannot be told. */
 bool mg_has_private(struct mg_object *root);
 
 #endif

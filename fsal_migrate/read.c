@@ -32,7 +32,7 @@ static void fetch_free(struct mg_fetch *fetch)
 	free(fetch);
 }
 
-/* volume.lock: no read finds it any more. */
+/* With volume.lock: from now on no read finds the fetch. */
 static void fetch_detach(struct mg_fetch *fetch)
 {
 	if (!fetch->object)
@@ -134,7 +134,7 @@ static bool read_park(struct mg_object *object, struct mg_io *io, int fd, unsign
 	return fetch;
 }
 
-/* volume.lock: nobody waits for it any more; fetch_done() frees it. */
+/* With volume.lock: no read waits for the fetch any more; fetch_done() frees it. */
 static void fetch_cancel(struct mg_fetch *fetch)
 {
 	fetch_detach(fetch);
@@ -151,7 +151,7 @@ void mg_read_release(struct mg_object *object)
 	pthread_mutex_unlock(&object->volume->lock);
 }
 
-/* A read of what was unfinished at its look, while the FSAL below reads. */
+/* A read of a file that was unfinished when looked at, while the FSAL below reads. */
 struct reading {
 	bool bypass;
 	fsal_async_cb done_cb;
@@ -168,7 +168,7 @@ static void read_give_up(struct mg_io *io)
 		fetch_cancel(fetch);
 }
 
-/* Everything is durable that was here, or has failed. */
+/* Called when all bytes that were here are durable, or when that failed. */
 static bool sure_step(struct mg_io *io)
 {
 	struct fsal_obj_handle *handle = &io->object->handle;
@@ -180,7 +180,7 @@ static bool sure_step(struct mg_io *io)
 	return true;
 }
 
-/* What was read is doubtful: it is made durable, and read again. */
+/* The bytes that were read are doubtful: they are made durable, and read again. */
 static void make_sure(struct mg_object *object, const struct reading *reading,
 		      struct fsal_io_arg *arg)
 {
@@ -199,7 +199,8 @@ static void make_sure(struct mg_object *object, const struct reading *reading,
 	reading->done_cb(&object->handle, mg_delay(), arg, reading->caller_arg);
 }
 
-/* If what was found is not so any more, the read is made again. */
+/* The FSAL below has read.  If the look before it does not hold any more, the read is made
+ * again. */
 static void read_below_done(struct fsal_obj_handle *handle, fsal_status_t status, void *arg,
 			    void *caller)
 {
@@ -228,7 +229,7 @@ static void read_below(struct fsal_obj_handle *handle, bool bypass, fsal_async_c
 	mg_pass_down(handle, false, bypass, read_below_done, arg, reading);
 }
 
-/* It is here, or will not be in time. */
+/* The range is here, or will not be in time. */
 static bool read_step(struct mg_io *io)
 {
 	struct fsal_obj_handle *handle = &io->object->handle;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /*
- * Names that are taken away, given or moved.  They change in filled directories only (I6); an
- * object that is not normal gets a name in a bracket, so that the directory and those above have
- * records first (I5).
+ * Removes, gives and moves names.  Names change in filled directories only (I6); an object that is
+ * not normal gets a name in a bracket, so that the directory and those above it have records first
+ * (I5).
  */
 #include "fsal_migrate/ops.h"
 
@@ -36,15 +36,15 @@ static int object_has_name(struct mg_object *object, struct mg_object *dir, cons
 	if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
 		result = st.st_ino == object->handle.fileid;
 	else
-		result = errno == ENOENT ? 1 : -errno; /* what that means the FSAL below says */
+		result = errno == ENOENT ? 1 : -errno; /* the FSAL below finds the right error */
 	close(dir_fd);
 	return result;
 }
 
 /*
- * The FSAL below goes by names.  For a second MDCACHE may know another object by one than who has
- * it now, because a server beside this one gave it away.  What would be done for the one would be
- * done to the other, which may be unfinished: MDCACHE looks again first.
+ * The FSAL below works by names.  For up to a second MDCACHE may take a name for another object
+ * than the one that has the name now, because a server beside this one changed it.  The operation
+ * would hit the wrong object, which may be unfinished: so MDCACHE has to look again first.
  */
 static fsal_status_t check_name(struct mg_object *object, struct mg_object *dir, const char *name)
 {
@@ -136,7 +136,7 @@ static fsal_status_t find_replaced(struct mg_object *object, struct mg_object *n
 	return mg_status(result);
 }
 
-/* A directory that is normal and is moved as it is must not become unfinished meanwhile. */
+/* A normal directory must not become unfinished while it is moved without a bracket. */
 static fsal_status_t rename_directory(struct mg_object *object, const struct mg_change *change)
 {
 	fsal_status_t status;
@@ -194,8 +194,9 @@ static fsal_status_t make_unlink(void *arg)
 }
 
 /*
- * A file's other names stay, with a new ctime, so that this is a change of attributes.  A read that
- * waits when its last name goes is to be answered: then nothing may be left that finds the file.
+ * A file's other names stay, with a new ctime: a change of attributes.  A read that waits when the
+ * last name goes has to be answered, and by then nothing may find the file any more: so a
+ * descriptor is kept.
  */
 static fsal_status_t unlink_file(struct naming *gone)
 {

@@ -6,7 +6,7 @@
 #include "fsal_convert.h"
 
 /* Ganesha drops requests of NFSv3 that end in ERR_FSAL_NOMEM or ERR_FSAL_NOT_OPENED (its
- * nfs_RetryableError()), and the client waits: nothing here becomes one of them. */
+ * nfs_RetryableError()), and the client waits: so no result becomes one of these two. */
 fsal_status_t mg_status(int result)
 {
 	switch (result) {

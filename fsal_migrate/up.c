@@ -36,7 +36,8 @@ static void invalidate(struct mg_job *job)
 	free(todo);
 }
 
-/* An export that can be told: any of the volume's, for the cache is one for the module. */
+/* An export through which MDCACHE can be told: any export of the volume, as the module has one
+ * cache. */
 static struct mg_export *notified_export(struct mg_volume *volume)
 {
 	struct mg_export *export;

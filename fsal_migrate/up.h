@@ -5,9 +5,9 @@
 #include "fsal_migrate/volume.h"
 
 /*
- * Makes MDCACHE forget the attributes, and of a directory with names what it knows to be there and
- * not to be there, of the object with this key; from a thread of the pool.  Then done (may be
- * NULL), at once where that is not possible.
+ * Makes MDCACHE forget the attributes of the object with this key, and with names also which names
+ * it knows to be in the directory, and which not; in a thread of the pool.  Then calls done (may be
+ * NULL); if MDCACHE cannot be told, at once.
  */
 void mg_up_invalidate(struct mg_volume *volume, const void *key, size_t len, bool names,
 		      void (*done)(void *arg), void *arg);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
-/* A volume and its exports: what is known of them, and for how long they are there. */
+/* A volume and its exports: what is known of them, and how long they live. */
 #ifndef FSAL_MIGRATE_VOLUME_H
 #define FSAL_MIGRATE_VOLUME_H
 
@@ -28,14 +28,15 @@ struct mg_volume {
 	pthread_t dispatcher;
 	atomic_bool stop;
 
-	atomic_bool finished;	/* everything is normal for ever: nothing is looked at any more */
-	atomic_bool damaged;	/* its file system has found errors: see mg_is_whole() */
+	atomic_bool finished;	/* all is normal for ever: no object is looked at any more */
+	atomic_bool damaged;	/* its file system has found errors in itself: mg_is_whole() */
 	atomic_bool unproven;	/* an export has no record at its root or above: it may be above the
-				 * volume's root, where no record proves nothing */
-	atomic_bool inspected;	/* the others are known: before, neither is to be concluded */
+				   volume's root, and then the lack of a record proves nothing */
+	atomic_bool inspected;	/* unproven and unattached are known; before, nothing follows from
+				   them */
 	atomic_bool unattached; /* the root was empty and without a record when exported */
-	/* Of an unattached root; NULL: not looked up yet.  Set under volume.lock, taken by the
-	 * dispatcher. */
+	/* The key of an unattached root; NULL: not looked up yet.  Set under volume.lock, taken by
+	 * the dispatcher. */
 	void *root_key;
 	size_t root_key_len;
 
@@ -49,12 +50,12 @@ struct mg_takeover_objects;
 
 /* Of an export with takeover handles (takeover.c). */
 struct mg_takeover {
-	char *file; /* NULL: it has none */
+	char *file; /* NULL: the export has none */
 	struct mg_takeover_clients *clients;
 	struct mg_takeover_objects *objects; /* of FILE.all; NULL: not known.  takeover.c's lock */
 	/* takeover.c's lock */
 	bool all_known; /* FILE.all was there, and was looked at */
-	bool known;	/* what the file had, when it was this: */
+	bool known;	/* the file was read, when it was this: */
 	struct stat st;
 };
 
@@ -90,19 +91,21 @@ static inline void mg_leave(struct mg_export *export)
 	op_ctx->fsal_export = &export->fsal;
 }
 
-/* Now and the volume's hold time. */
+/* The time now plus the volume's hold time. */
 static inline struct timespec mg_deadline(const struct mg_volume *volume)
 {
 	return migrate_in_ms(migrate_volume_hold_ms(volume->client));
 }
 
-/* With one reference; takes over mount_fd in any case.  NULL without memory. */
+/* A new volume with one reference; takes over mount_fd even if it fails.  NULL: no memory. */
 struct mg_volume *mg_volume_new(const char *name, const char *socket, int mount_fd, dev_t device);
 struct mg_volume *mg_volume_ref(struct mg_volume *volume);
 void mg_volume_unref(struct mg_volume *volume);
-/* The key of the root of a volume that is not attached, which MDCACHE is to forget then. */
+/* Notes the key of the root of a volume that is not attached; MDCACHE is to forget the root when
+ * the volume is attached. */
 void mg_volume_remember_root(struct mg_volume *volume, const void *key, size_t len);
-/* Adds to, takes from an export's number of pending things; begin is false when it is closing. */
+/* begin adds one to an export's number of pending things, end takes one away; begin is false if the
+ * export is closing. */
 bool mg_pending_begin(struct mg_export *export);
 void mg_pending_end(struct mg_export *export);
 

@@ -15,7 +15,7 @@ static void begin_done(void *arg, int status)
 	pthread_mutex_lock(&io->volume->lock);
 	if (io->stage == WAITING)
 		mg_io_ready(io, status);
-	else if (status == 0) /* it was answered already */
+	else if (status == 0) /* the write was answered already */
 		migrate_end(io->volume->client, io->begun, false, false, 0, 0, NULL, NULL);
 	pthread_mutex_unlock(&io->volume->lock);
 	mg_io_unref(io);
@@ -37,13 +37,13 @@ static void end_done(void *arg, int status)
 	struct mg_io *io = arg;
 
 	pthread_mutex_lock(&io->volume->lock);
-	if (io->stage == ENDING) /* else it was answered */
+	if (io->stage == ENDING) /* else the write was answered */
 		mg_io_ready(io, status);
 	pthread_mutex_unlock(&io->volume->lock);
 	mg_io_unref(io);
 }
 
-/* The FSAL below has written, or not. */
+/* The FSAL below has written, or has failed. */
 static void written(struct fsal_obj_handle *sub, fsal_status_t status, void *arg, void *caller)
 {
 	struct mg_io *io = caller;

@@ -26,8 +26,9 @@ MG_DOWN(fsal_status_t, list_below, listxattrs,
 	sub, max, cookie, eof, names)
 
 /*
- * What NFSv4.2 knows are attributes of users, which Linux has for files and directories alone. FSAL
- * VFS opens what it is asked about: a fifo for ever, and a device as a program would.
+ * NFSv4.2 has user attributes only, which Linux has only for files and directories.  FSAL VFS opens
+ * the object that it is asked about: for a fifo it would wait for ever, and a device would be
+ * opened as by a program.
  */
 static bool may_have_any(const struct fsal_obj_handle *handle)
 {

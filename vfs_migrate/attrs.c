@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What clients see of unfinished objects (I8).
+ * Corrects what clients see of unfinished objects (I8).
  *
  * Order matters for an object that a fill works on.  A fill changes the inode's times, and sets
  * mtime back before it drops the record.  So the record is looked at before the inode: if there is
- * one it says what to show, if there is none the inode is right.
+ * a record, it says what to show; if there is none, the inode's attributes are right.
  */
 #include "vfs_migrate/attrs.h"
 
@@ -27,8 +27,8 @@ void vm_show(int looked, const struct migrate_stub *stub, bool stream, SMB_STRUC
 		return;
 	}
 	if (stub->show_times) {
-		/* Where the time of creation is the earliest of the others it is found anew.  Up to
-		 * Samba 4.22 a ctime has the seconds of mtime. */
+		/* A time of creation that is only the earliest of the other times is computed anew.
+		 * Up to Samba 4.22 a ctime has the seconds of mtime. */
 		update_stat_ex_mtime(st, stub->mtime);
 		st->st_ex_ctime = get_ctimespec(
 			&(struct stat){.st_mtim = stub->mtime, .st_ctim = stub->ctime});
@@ -70,7 +70,7 @@ bool vm_is_offline(struct vfs_handle_struct *handle, struct files_struct *fsp)
 	return offline;
 }
 
-/* Whatever NEXT's status: without stored attributes the host takes what is in *attributes. */
+/* With any status of NEXT: without stored attributes the host takes what is in *attributes. */
 static NTSTATUS vm_fget_dos_attributes(struct vfs_handle_struct *handle, struct files_struct *fsp,
 				       uint32_t *attributes)
 {
@@ -89,14 +89,14 @@ static uint32_t vm_fs_capabilities(struct vfs_handle_struct *handle,
 {
 	uint32_t capabilities = SMB_VFS_NEXT_FS_CAPABILITIES(handle, resolution);
 
-	/* The host guesses it from the root's times, which may be the old server's and coarse; it
-	 * rounds all times that it shows and sets by it. */
+	/* The host guesses the resolution from the root's times, which may be the old server's and
+	 * coarse, and rounds all times that it shows and sets by it. */
 	*resolution = TIMESTAMP_SET_NT_OR_BETTER;
 	return capabilities | FILE_SUPPORTS_REMOTE_STORAGE;
 }
 
 /*
- * A dummy has neither owner nor ACL.  Nothing should have it open: names are asked for before they
+ * A dummy has neither owner nor ACL.  No dummy should be open, as names are asked for before they
  * are looked up.
  */
 static NTSTATUS vm_fget_nt_acl(struct vfs_handle_struct *handle, struct files_struct *fsp,
@@ -114,7 +114,7 @@ static NTSTATUS vm_fget_nt_acl(struct vfs_handle_struct *handle, struct files_st
 	return SMB_VFS_NEXT_FGET_NT_ACL(handle, fsp, info, mem_ctx, acl);
 }
 
-/* The record is nobody's business. */
+/* The record is shown to no client. */
 static ssize_t vm_fgetxattr(struct vfs_handle_struct *handle, struct files_struct *fsp,
 			    const char *name, void *value, size_t size)
 {
@@ -146,7 +146,8 @@ void vm_attrs_fns(struct vfs_fn_pointers *fns)
 {
 	fns->fstat_fn = vm_fstat;
 	fns->fget_dos_attributes_fn = vm_fget_dos_attributes;
-	/* they read the attributes without asking for them: the host falls back to the above */
+	/* the asynchronous hooks read the attributes past this module: without them the host uses
+	 * those above */
 	fns->get_dos_attributes_send_fn = vfs_not_implemented_get_dos_attributes_send;
 	fns->get_dos_attributes_recv_fn = vfs_not_implemented_get_dos_attributes_recv;
 	fns->fs_capabilities_fn = vm_fs_capabilities;

@@ -7,8 +7,8 @@
 
 /*
  * Hooks are called from within hooks: acl_xattr sets an attribute where it sets an ACL, vfs_default
- * writes where it allocates.  A second bracket of the same object would wait for the fills that
- * wait for the first one; the first one is enough.
+ * writes where it allocates.  A second bracket of the same object would wait for fills that wait
+ * for the first bracket; the first is enough.
  */
 struct opened {
 	dev_t device;
@@ -58,7 +58,7 @@ static int bracket_begin(struct vfs_handle_struct *handle, int fd, const struct 
 	};
 	int result = vm_call_wait(handle, &ask, begun);
 
-	/* somebody holds the directory, or one above */
+	/* another program has the directory, or one above it, locked */
 	while (result == -EAGAIN && !timeval_expired(&until)) {
 		vm_volume_dispatch(vm_share(handle)->volume, PAUSE_MS);
 		result = vm_call_wait(handle, &ask, begun);
@@ -81,7 +81,7 @@ static int bracket_end(struct vfs_handle_struct *handle, const struct vm_change 
 			    NULL);
 }
 
-/* The retriever waits for nobody, so an end that takes too long means that it hangs. */
+/* The retriever waits for nothing at an end, so an end that takes too long means that it hangs. */
 static int make_in_brackets(struct vfs_handle_struct *handle, int fd,
 			    const struct vm_change *change)
 {
@@ -115,7 +115,7 @@ int vm_hold(struct vfs_handle_struct *handle, int dir_fd, enum migrate_lock_dire
 	int held;
 
 	do {
-		become_root(); /* the client need not be allowed to list it */
+		become_root(); /* the client may not be allowed to list the directory */
 		held = migrate_lock_directory(dir_fd, hold, NULL);
 		unbecome_root();
 		if (held != -EAGAIN)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Changes to unfinished objects. */
+/* Makes changes to unfinished objects in brackets. */
 #ifndef VFS_MIGRATE_BRACKET_H
 #define VFS_MIGRATE_BRACKET_H
 
@@ -10,7 +10,7 @@
 struct vm_change {
 	enum migrate_change kind;
 	uint64_t offset, length;
-	bool place; /* PLACE: dir_fd is the directory that gets the name, and is held */
+	bool place; /* PLACE: dir_fd is the directory that gets the name; it is held */
 	int dir_fd;
 	bool durable;
 	/* Makes the change, as a hook does: 0, or -1 with errno. */
@@ -20,17 +20,18 @@ struct vm_change {
 };
 
 /*
- * Waits for the retriever, which waits for no old server.  make's result, or -1 with errno and
- * nothing was changed.  Within make a bracket of the same object is none: its make is called.
+ * Makes the change in a bracket.  Waits for the retriever, which does not wait for the old server
+ * here.  make's result; or -1 with errno, and nothing was changed.  Within make, vm_bracket() on
+ * the same object opens no second bracket: it only calls its make.
  */
 int vm_bracket(struct vfs_handle_struct *handle, int fd, const struct vm_change *change);
-/* Whether the object has one open, that is, whether a hook calls within another. */
+/* Whether a bracket of the object is open, that is, whether a hook runs within another. */
 bool vm_in_bracket(int fd);
-/* Looks, and makes the change in a bracket if the object (the base file of a stream) is unfinished,
- * else just so. */
+/* Looks at the object (of a stream, its base file), and makes the change in a bracket if the object
+ * is unfinished, else without one. */
 int vm_change(struct vfs_handle_struct *handle, struct files_struct *fsp,
 	      const struct vm_change *change);
-/* migrate_lock_directory(), for a time in which replies are taken: a descriptor to close, or
+/* migrate_lock_directory(), which takes replies while it waits: a descriptor to close, or
  * -errno. */
 int vm_hold(struct vfs_handle_struct *handle, int dir_fd, enum migrate_lock_directory hold);
 

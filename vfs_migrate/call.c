@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "vfs_migrate/call.h"
 
-#define PAUSE_MS 50 /* before something is asked for again that is not possible yet */
-#define LATE_MS	 10 /* for what comes after a wait that was in vain */
+#define PAUSE_MS 50 /* before a request is made again that is not possible yet */
+#define LATE_MS	 10 /* for waits after one that was in vain */
 
 /*
- * What libmigrate has of a call: lives until the reply.  A call that was given up has none.
+ * The part of a call that libmigrate has: it lives until the reply, even if the call is given up.
  */
 struct request {
 	struct vm_call *call; /* NULL: given up */
@@ -21,7 +21,7 @@ struct vm_call {
 	uint64_t begun;		     /* BEGIN that was granted and that nobody knows of yet */
 	struct tevent_context *ev;
 	struct tevent_immediate *soon; /* runs done */
-	vm_done_fn done;	       /* NULL: somebody waits */
+	vm_done_fn done;	       /* NULL: vm_call_wait() waits */
 	void *arg;
 	bool at_once;
 	bool answered;
@@ -116,7 +116,7 @@ static void on_pause_end(struct tevent_context *ev, struct tevent_timer *timer, 
 		start_again(call);
 }
 
-/* Not yet: the old server knows the object by another handle now, say. */
+/* "Not yet": for example, the old server knows the object by another handle now. */
 static bool request_pauses(struct request *request, int status)
 {
 	struct vm_call *call = request->call;
@@ -169,7 +169,7 @@ static void close_calls(struct vm_volume *volume)
 {
 	struct vm_call *call, *next;
 
-	/* libmigrate has answered the others. */
+	/* libmigrate has answered the other calls. */
 	for (call = volume->calls; call; call = next) {
 		next = call->next;
 		call->begun = 0;
@@ -233,8 +233,8 @@ static struct request *new_request(struct migrate_volume *client, const struct v
 	return NULL;
 }
 
-/* An open bracket ends all the same, though nobody is told: nothing could be written to that file
- * for ever.  libmigrate needs no memory for it.  NULL, errno kept. */
+/* An open bracket is ended all the same, without a call: otherwise nothing could be written to that
+ * file for ever.  libmigrate needs no memory for that.  NULL, errno kept. */
 static struct vm_call *call_failed(struct migrate_volume *client, const struct vm_ask *ask)
 {
 	int error = errno;
@@ -315,9 +315,9 @@ static void next_turn(struct tevent_context *ev, struct tevent_immediate *im, vo
 }
 
 /*
- * One request of a client may have to wait for many names, a listing of symbolic links say.  When
- * one was waited for in vain so are the others: they are asked for, and hardly waited for, until
- * the event loop takes the next request.
+ * One request of a client may have to wait for many names, for example a listing of symbolic links.
+ * After one wait in vain the others would be in vain, too: so names are asked for, and hardly
+ * waited for, until the event loop takes the next request.
  */
 static bool is_late(struct vm_volume *volume, const struct vm_ask *ask)
 {

@@ -17,7 +17,8 @@ struct vm_ask {
 	bool changed, durable;	    /* END */
 	uint64_t offset, length;    /* RANGE, BEGIN, END */
 	bool make_durable;	    /* RANGE: MIGRATE_DURABLE */
-	/* BEGIN: done is called as soon as the reply is here, in the middle of any hook, as root.
+	/* BEGIN: done is called as soon as the reply is here, possibly in the middle of any hook,
+	 * as root.
 	 */
 	bool at_once;
 };
@@ -26,21 +27,22 @@ struct vm_call;
 typedef void (*vm_done_fn)(struct vm_call *call, int status, void *arg);
 
 /*
- * Asks; done is called once, from the event loop ev, with the request's status, or with -ETIMEDOUT
- * after migrate:hold (the work goes on).  NULL: errno.  FILL, NAME and RANGE are asked for again
- * after -EAGAIN.
+ * Makes a request; done is called once, from the event loop ev, with the request's status, or with
+ * -ETIMEDOUT after migrate:hold (the work goes on).  NULL: errno.  FILL, NAME and RANGE are made
+ * again after -EAGAIN.
  *
  * talloc_free() of the call gives it up: done is not called any more.  A BEGIN that is given up, or
- * not answered in time, is ended without a change should it still be granted.  An END must not be
+ * is not answered in time, is ended without a change if it is granted later.  An END must not be
  * given up for as long as its result matters.
  */
 struct vm_call *vm_call_send(TALLOC_CTX *mem_ctx, struct vfs_handle_struct *handle,
 			     struct tevent_context *ev, const struct vm_ask *ask, vm_done_fn done,
 			     void *arg);
-/* Asks and waits for it here, for hooks that cannot be deferred.  begun: for BEGIN, what END needs.
+/* Makes a request and waits for its reply, for hooks that cannot be deferred.  begun: for BEGIN,
+ * the value that END needs.
  */
 int vm_call_wait(struct vfs_handle_struct *handle, const struct vm_ask *ask, uint64_t *begun);
-/* For END, of a BEGIN that was done with status 0. */
+/* The value that END needs, of a BEGIN that was done with status 0. */
 uint64_t vm_call_begun(const struct vm_call *call);
 
 #endif

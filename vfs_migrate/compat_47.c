@@ -34,7 +34,7 @@ static int vm_renameat(struct vfs_handle_struct *handle, struct files_struct *fr
 
 bool vm_compat_appends(const struct files_struct *fsp)
 {
-	return false; /* what a client wants appended has an offset */
+	return false; /* data that a client wants appended come with an offset */
 }
 
 bool vm_compat_directory_leases(void)

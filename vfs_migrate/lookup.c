@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Names that are not here yet.
+ * Brings names that are not here yet.
  *
  * smbd looks a path up component by component before it opens anything, and cannot be told to come
- * back: these hooks wait.  Each first passes down.  What it then finds is good unless it is a
- * dummy, also in an unfilled directory; what it does not find is asked for if the directory was not
- * filled when it was looked at afterwards, and looked for again.
+ * back: these hooks wait.  Each hook first passes down.  An object that it then finds is good
+ * unless it is a dummy, even in an unfilled directory.  For a name that it does not find, the
+ * directory is looked at afterwards; if that is not filled, the name is asked for, and looked for
+ * again.
  *
  * Where smbd takes every failure for a missing path, in the directories on the way, a name that
- * cannot be had now is reported as EACCES: a client that is told that its files are not there may
- * act upon it.
+ * cannot be brought now is reported as EACCES: a client that is told that its files are not there
+ * may act on that.
  */
 #include "vfs_migrate/attrs.h"
 #include "vfs_migrate/call.h"
@@ -58,9 +59,9 @@ static int is_unfilled(int dir_fd)
 }
 
 /*
- * After a lookup of name in dir_fd failed: 0: look again; -ENOENT: it is not there; or -errno.  All
- * of the directory is brought in where the host would look for the name in other cases next: should
- * that fail then, it would take the name for missing.
+ * After a lookup of name in dir_fd failed: 0: look again; -ENOENT: it is not there; or -errno.
+ * any_case: the host would look for the name in other spellings next, so all names are brought in:
+ * if that failed then, the host would take the name for missing.
  */
 static int missed(struct vfs_handle_struct *handle, int dir_fd, const char *name, bool any_case)
 {
@@ -122,7 +123,8 @@ static int start_of(int dir_fd, const char *path)
 	return dir_fd < 0 ? -errno : dir_fd;
 }
 
-/* One step: replaces *at by what name is in it, or *path by what a link says.  0 or -errno. */
+/* One step: replaces *at by the object that name is in it, or *path by the target of a link.  0 or
+ * -errno. */
 static int walk_component(struct vfs_handle_struct *handle, int *at, char **path, const char *name,
 			  const char *rest, bool follow)
 {
@@ -209,7 +211,7 @@ static int look_at_opened(struct vfs_handle_struct *handle, struct files_struct 
 	int result = vm_look_opened(handle, fsp, fd, &stub);
 
 	if (result < 0)
-		return result == -ENOMEM ? result : 0; /* damaged: the operation itself will fail */
+		return result == -ENOMEM ? result : 0; /* a damaged record fails later */
 	if (result == 0)
 		return 0;
 	result = stub.state == MIGRATE_DUMMY;
@@ -239,8 +241,8 @@ static int open_in_directory(struct vfs_handle_struct *handle, const struct file
 	}
 	fd = SMB_VFS_NEXT_OPENAT(handle, dirfsp, smb_fname, fsp, how);
 	error = errno;
-	/* ENOTDIR: a dummy that stands for a directory.  EACCES: who may not search there is not
-	 * told what is there either. */
+	/* ENOTDIR: a dummy that stands for a directory.  EACCES: a user who may not search the
+	 * directory is not told what is in it either. */
 	if (is_dot(name) || (fd < 0 && (filled || (error != ENOENT && error != ENOTDIR))))
 		return fd;
 	result = fd >= 0 ? look_at_opened(handle, fsp, fd) : 0;
@@ -263,7 +265,7 @@ static int open_in_directory(struct vfs_handle_struct *handle, const struct file
 	return fail_lookup(fsp, how, result < 0 ? result : -EAGAIN);
 }
 
-/* The host's attempt with the whole path; without success it goes on with the components. */
+/* The host's attempt with the whole path; if it fails, the host goes on with the components. */
 static int open_whole_path(struct vfs_handle_struct *handle, const struct files_struct *dirfsp,
 			   const struct smb_filename *smb_fname, struct files_struct *fsp,
 			   const struct vfs_open_how *how)
@@ -280,7 +282,8 @@ static int open_whole_path(struct vfs_handle_struct *handle, const struct files_
 	return -1;
 }
 
-/* Everything that an open by a path needs, with O_CREAT all names beside it. */
+/* Brings everything that an open by a path needs; with O_CREAT also all other names in the
+ * directory. */
 static int bring_for_open(struct vfs_handle_struct *handle, int dir_fd, const char *path,
 			  const struct vfs_open_how *how)
 {
@@ -312,7 +315,7 @@ static int vm_openat(struct vfs_handle_struct *handle, const struct files_struct
 	const char *name = smb_fname->base_name;
 	int result;
 
-	/* What is reopened through /proc is known. */
+	/* An object that is reopened through /proc is known. */
 	if (!dirfsp || fsp_is_alternate_stream(fsp) || is_named_stream(smb_fname) || name[0] == '/')
 		return SMB_VFS_NEXT_OPENAT(handle, dirfsp, smb_fname, fsp, how);
 	/* The host takes one files_struct for one directory after the other. */
@@ -351,14 +354,16 @@ static int next_stat(struct vfs_handle_struct *handle, const struct stat_call *c
 	}
 }
 
-/* The host looks at the share's directory whenever it goes there, and once at each of many entries.
+/* STAT and LSTAT look through the cache, as the host looks at the share's directory whenever it
+ * goes there; FSTATAT does not, as it comes once for each of many entries.
  */
 static int look_at_found(int fd, const struct stat_call *call, struct migrate_stub *stub)
 {
 	return call->kind == FSTATAT ? vm_look_fd(fd, stub) : vm_look_again(fd, stub);
 }
 
-/* 1: unfinished, 0: normal or not there, or -errno; once more after the name was asked for. */
+/* 1: unfinished, 0: normal or not there, or -errno; looks once more after the name was asked
+ * for. */
 static int look_at_path(struct vfs_handle_struct *handle, const struct stat_call *call, int dir_fd,
 			bool follow, struct migrate_stub *stub)
 {
@@ -440,7 +445,8 @@ void vm_stat_entry(struct vfs_handle_struct *handle, struct files_struct *dirfsp
 
 /* ---- other ways of naming ------------------------------------------------------------------- */
 
-/* What symbolic links lead to.  The host asks for the parent of all that it opens by a path. */
+/* Brings the targets of symbolic links.  The host asks for the parent of everything that it opens
+ * by a path. */
 static struct smb_filename *vm_realpath(struct vfs_handle_struct *handle, TALLOC_CTX *ctx,
 					const struct smb_filename *smb_fname)
 {

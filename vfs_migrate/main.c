@@ -12,9 +12,9 @@
 static struct vfs_fn_pointers migrating_fns, finished_fns;
 
 /*
- * Where other modules may stand.  What stands before migrate may answer a request without it, and
- * then serves the hole of what is missing.  What stands after it is not seen by it: names that it
- * changes are not those of the old server, and what it does by itself happens outside of brackets.
+ * Where other modules may stand.  A module before migrate may answer a request without it, and then
+ * serves holes for data that are missing.  Migrate does not see a module after it: if that changes
+ * names, they are not those of the old server, and its own changes are outside of brackets.
  * Modules that are not listed must stand after.
  */
 enum place { BEFORE, ANYWHERE, NOWHERE };
@@ -79,8 +79,8 @@ static bool may_stand(const char *share, const char *entry, bool before)
 	return !before;
 }
 
-/* It keeps clients from what has an old ctime.  What becomes whole has a new one, but up to Samba
- * 4.22, whose ctime has the seconds of mtime. */
+/* worm keeps clients from files with an old ctime.  A file that becomes whole has a new ctime,
+ * except up to Samba 4.22, whose ctime has the seconds of mtime. */
 static bool may_forget_age(int snum, const char *share, const char *entry)
 {
 	const char **writers = lp_write_list(snum);
@@ -130,7 +130,8 @@ static bool descriptors_may_decide(const struct vm_share *options, const char *p
 	return options->unattached || getxattr(path, NTACL, NULL, 0) >= 0;
 }
 
-/* They are kept where acl_xattr reads them; these modules answer with others, or with none. */
+/* Descriptors are kept where acl_xattr reads them; these modules answer with other descriptors, or
+ * with none. */
 static bool reads_descriptors(const struct vfs_handle_struct *handle, const char *share)
 {
 	static const char *const others[] = {"acl_tdb", "afsacl",    "aixacl", "aixacl2",
@@ -239,7 +240,7 @@ static int attach(struct vfs_handle_struct *handle, const char *share)
 	return vm_fail(result);
 }
 
-/* Settings that make fills visible; nothing gets wrong by them. */
+/* Warns of settings that let clients see fills; they do no other harm. */
 static void warn_of_settings(const char *share)
 {
 	static bool warned;
@@ -257,7 +258,8 @@ static void warn_of_settings(const char *share)
 			share);
 }
 
-/* Whether the share, as this client would be given it, shows what migrate is to keep from it. */
+/* Whether the share, as this client would get it, shows parts of an unfinished volume without
+ * migrate. */
 static bool share_is_past(int snum, const char *user, int dir_fd)
 {
 	const char **objects = lp_vfs_objects(snum);
@@ -285,7 +287,8 @@ static bool share_is_past(int snum, const char *user, int dir_fd)
 	return past;
 }
 
-/* The guard would let this process read what it serves without migrate, too. */
+/* Whether another share bypasses migrate: the guard lets this process read through that share,
+ * too. */
 static bool has_share_past(const struct vfs_handle_struct *handle, const char *share,
 			   const char *user)
 {
@@ -331,7 +334,7 @@ static int vm_connect(struct vfs_handle_struct *handle, const char *service, con
 		errno = error;
 		return -1;
 	}
-	/* Without hooks the module is not there: nothing is looked at, nothing costs anything. */
+	/* A finished volume needs no hooks: the module then looks at nothing, and costs nothing. */
 	if (result == VM_FINISHED)
 		handle->fns = &finished_fns;
 	else

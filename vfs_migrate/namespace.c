@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Names that are made, taken away or moved.  They change in filled directories only (I6); what is
- * not normal gets a name in a bracket, so that the directory and those above have records first
+ * Makes, removes and moves names.  Names change in filled directories only (I6); an object that is
+ * not normal gets a name in a bracket, so that the directory and those above it have records first
  * (I5).
  *
- * The host renames and removes what it has open, under its lock of the open file: other smbds that
- * open that file wait meanwhile.  Therefore open.c has the directory filled when something is
- * opened for that, and to wait here is the exception.
+ * The host renames and removes an object that it has open, under its lock of the open file: other
+ * smbds that open that file wait meanwhile.  Therefore open.c has the directory filled when an
+ * object is opened for that, and waits here are the exception.
  */
 #include "vfs_migrate/bracket.h"
 #include "vfs_migrate/call.h"
@@ -17,10 +17,10 @@
 
 /* Where a name is or will be: its directory, and the last component. */
 struct place {
-	int dir_fd; /* ours if it is the name's; O_PATH */
+	int dir_fd; /* O_PATH; closed by place_clear() if `ours` */
 	bool ours;
 	const char *name;
-	bool was_filled; /* before it was waited for */
+	bool was_filled; /* before the wait */
 };
 
 static void place_clear(struct place *place)
@@ -30,7 +30,8 @@ static void place_clear(struct place *place)
 	place->ours = false;
 }
 
-/* Modules before us name what is further below, from the working directory. */
+/* Opens the parent of a path with slashes: modules before this one give such paths, from the
+ * working directory. */
 static int open_parent(int dir_fd, const char *path, const char *last)
 {
 	char *parent = talloc_strndup(talloc_tos(), path, last - path);
@@ -66,8 +67,7 @@ static int fill_parent(struct vfs_handle_struct *handle, struct files_struct *di
 }
 
 /*
- * Everything that must be true before a name is made or taken away there.  0, and place_clear()
- * afterwards; or -errno.
+ * Whether a name may be made or removed there.  0, and place_clear() has to follow; or -errno.
  */
 static int may_name(struct vfs_handle_struct *handle, struct files_struct *dirfsp,
 		    const struct smb_filename *smb_fname, struct place *place)
@@ -101,7 +101,8 @@ static void close_keeping_errno(int fd)
 	errno = error;
 }
 
-/* What has the name: a descriptor, or -1 with errno: nothing is done to what cannot be looked at.
+/* Opens the object with that name: a descriptor, or -1 with errno, as nothing is done to an object
+ * that cannot be looked at.
  */
 static int open_named(const struct place *place, struct stat *st)
 {
@@ -250,7 +251,7 @@ static int unlink_file(struct unlink *gone, int fd, const struct stat *st)
 	struct vm_change change = {
 		.kind = MIGRATE_ATTRIBUTES, .make = make_unlink, .arg = gone, .once = true};
 
-	/* What the record says is of no interest to who wants to be rid of the file. */
+	/* A client that removes the file does not need its record. */
 	if (!S_ISREG(st->st_mode) || st->st_nlink < 2 || is_unfinished_fd(fd) <= 0)
 		return make_unlink(gone);
 	return vm_bracket(gone->handle, fd, &change);
@@ -291,7 +292,7 @@ struct rename {
 	struct place from, to;
 	int fd; /* what is moved */
 	struct stat st;
-	bool was_here; /* what is in the way: before the directory was waited for */
+	bool was_here; /* an object was in the way already before the wait for the directory */
 	struct migrate_replaced replaced;
 };
 
@@ -300,7 +301,7 @@ static bool is_same_inode(const struct stat *a, const struct stat *b)
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* The host goes by the name, which another server may have given away since it was looked at. */
+/* The host works by the name, which another server may have given to another object since. */
 static int make_rename(void *arg)
 {
 	const struct rename *move = arg;
@@ -319,8 +320,8 @@ static int make_nothing(void *arg)
 }
 
 /*
- * What is in the way.  The host has looked whether there is something, but when the names were not
- * here yet, and its own rename replaces what it finds.
+ * Checks the object that is in the way.  The host has looked for one when the names were not here
+ * yet, and its rename replaces any object that it finds.
  */
 static int check_replaced(struct rename *move)
 {
@@ -334,7 +335,8 @@ static int check_replaced(struct rename *move)
 				   : 0;
 }
 
-/* The kernel refuses that; a second exclusive lock here would wait for the first. */
+/* Whether a directory would move into itself, which the kernel refuses; a second exclusive lock
+ * here would wait for the first. */
 static bool moves_into_itself(const struct rename *move)
 {
 	struct stat dir;
@@ -343,7 +345,7 @@ static bool moves_into_itself(const struct rename *move)
 	       is_same_inode(&dir, &move->st);
 }
 
-/* A directory that is normal and is moved as it is must not become unfinished meanwhile. */
+/* A normal directory must not become unfinished while it is moved without a bracket. */
 static int rename_held(struct rename *move)
 {
 	struct vm_change change = {.kind = MIGRATE_PLACE,

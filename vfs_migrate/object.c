@@ -3,13 +3,14 @@
 #include "vfs_migrate/object.h"
 #include "vfs_migrate/stat_cache.h"
 
-/* What is known of what a files_struct has open: our extension of it. */
+/* The extension of a files_struct: what is known of the object that it has open. */
 struct object {
 	bool normal; /* a file, for ever (I1) */
 	bool filled; /* a directory: all names are here, for ever */
 };
 
-/* The working directory's files_struct stands for another one whenever the process goes there. */
+/* The working directory's files_struct stands for another directory whenever the process changes
+ * it. */
 static struct object *object(struct vfs_handle_struct *handle, struct files_struct *fsp)
 {
 	return fsp == fsp->conn->cwd_fsp ? NULL
@@ -18,7 +19,7 @@ static struct object *object(struct vfs_handle_struct *handle, struct files_stru
 
 int vm_look_fd(int fd, struct migrate_stub *stub)
 {
-	/* smbd may report what errno was left by the last thing that it tried before this */
+	/* smbd may report the errno that its last attempt before this one left */
 	int error = errno, at = fd == AT_FDCWD ? vm_dup(fd) : fd;
 	int result = at < 0 ? -EIO : migrate_stub_load(at, stub);
 

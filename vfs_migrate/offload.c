@@ -3,12 +3,12 @@
  * Server-side copies: FSCTL_SRV_REQUEST_RESUME_KEY, then FSCTL_SRV_COPYCHUNK; or
  * FSCTL_DUP_EXTENTS_TO_FILE, which is both in one.
  *
- * The modules below copy from file to file, past our reads and writes: out of holes, and outside of
- * brackets.  So they get to know a key only of a file that is whole, for ever.  The key of an
- * unfinished one is ours alone; whatever is copied from it, or to an unfinished file, is copied
- * here, by reads and writes as if the client had made them.  Another share of this smbd that lacks
- * the module does not find our key and refuses the copy.  So that this does not happen without
- * need, a small file is made whole before its key is given out.
+ * The modules below copy from file to file, past this module's reads and writes: out of holes, and
+ * outside of brackets.  So they get keys only of files that are whole, for ever.  The key of an
+ * unfinished file is known to this module alone; copies from such a file, or to an unfinished file,
+ * are made here, by reads and writes as if the client had made them.  A share of this smbd without
+ * the module does not find such a key and refuses the copy.  To make that rare, a small file is
+ * made whole before its key is given out.
  */
 #include "vfs_migrate/call.h"
 #include "vfs_migrate/compat.h"
@@ -17,10 +17,10 @@
 
 #include "modules/offload_token.h"
 
-#define SMALL (16 << 20) /* what may be missing of a small file */
+#define SMALL (16 << 20) /* bytes: of a small file no more may be missing */
 #define PIECE (1 << 20)	 /* copied at a time */
 
-/* The keys that are ours alone; go with their files_struct. */
+/* The keys that this module alone knows; they go with their files_struct. */
 static struct vfs_offload_ctx *own_keys;
 
 /* ---- the key --------------------------------------------------------------------------------- */
@@ -74,8 +74,8 @@ static void make_own_key(struct tevent_req *subreq)
 		tevent_req_done(req);
 }
 
-/* vfs_default crashes on an unknown key unless it was once asked to make a token: asks it for one
- * of an operation that does not exist. */
+/* vfs_default crashes on an unknown key unless it was once asked to make a token: so it is asked
+ * for the token of an operation that does not exist. */
 static void own_key(struct tevent_req *req)
 {
 	struct key *key = tevent_req_data(req, struct key);
@@ -86,7 +86,7 @@ static void own_key(struct tevent_req *req)
 		tevent_req_set_callback(subreq, make_own_key, req);
 }
 
-/* After SYNC what is whole has no record any more. */
+/* After SYNC a file that is whole has no record any more. */
 static void source_flushed(struct vm_call *call, int status, void *arg)
 {
 	struct tevent_req *req = arg;
@@ -191,7 +191,7 @@ struct copy {
 static void read_done(struct tevent_req *subreq);
 static void write_done(struct tevent_req *subreq);
 
-/* To act for the file's user, and to read or write there in spite of others' locks. */
+/* Becomes the file's user, and checks that others' locks allow to read or write there. */
 static NTSTATUS may_copy(struct copy *copy, struct files_struct *fsp, off_t offset,
 			 enum brl_type type)
 {
@@ -199,7 +199,7 @@ static NTSTATUS may_copy(struct copy *copy, struct files_struct *fsp, off_t offs
 
 	if (!change_to_user_and_service_by_fsp(fsp))
 		return NT_STATUS_ACCESS_DENIED;
-	/* As the modules below: clones heed no locks. */
+	/* As in the modules below, clones heed no locks. */
 	if (copy->fsctl == FSCTL_DUP_EXTENTS_TO_FILE)
 		return NT_STATUS_OK;
 	vm_compat_lock(fsp, offset, copy->size, type, &lock);
@@ -272,7 +272,7 @@ static void write_done(struct tevent_req *subreq)
 		tevent_req_done(req);
 }
 
-/* The caller goes on for the destination's user. */
+/* The caller goes on as the destination's user. */
 static void copy_cleanup(struct tevent_req *req, enum tevent_req_state state)
 {
 	struct copy *copy = tevent_req_data(req, struct copy);
@@ -285,7 +285,7 @@ static NTSTATUS copy_here(struct copy *copy)
 {
 	NTSTATUS status;
 
-	/* No chunk: nothing, or, if the client is a Mac, all of it: not here. */
+	/* Without a chunk nothing is copied, or for a Mac the whole file: not here. */
 	if (copy->left == 0 ||
 	    (copy->fsctl != FSCTL_SRV_COPYCHUNK && copy->fsctl != FSCTL_SRV_COPYCHUNK_WRITE &&
 	     copy->fsctl != FSCTL_DUP_EXTENTS_TO_FILE))
@@ -358,7 +358,8 @@ static int must_copy_here(struct vfs_handle_struct *handle, struct files_struct 
 
 	if (own)
 		return 1;
-	/* Its key is no longer true, or is of a share that lacks the module. */
+	/* An unfinished source here: its key is outdated, or comes from a share without the
+	 * module. */
 	result = fsp_is_alternate_stream(from) ? 0 : vm_look_fd(vm_fd(from), &stub);
 	if (result > 0) {
 		migrate_stub_clear(&stub);

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Opens that have to wait for a directory: the host is told that the open is deferred, as it is for
- * a sharing violation, and serves other requests.  When the directory is filled, or migrate:hold is
- * over, the host processes the request again, from the lookup of the path on.
+ * Defers opens that have to wait for a directory: the host is told so, as for a sharing violation,
+ * and serves other requests.  When the directory is filled, or migrate:hold is over, the host
+ * processes the request again, from the lookup of the path on.
  *
- * The name of what is opened, and of a file its attributes, are here by then (lookup.c); its data
- * are fetched when they are read.
+ * The name that is opened, and a file's attributes, are here by then (lookup.c); the data are
+ * fetched when they are read.
  */
 #include "vfs_migrate/call.h"
 #include "vfs_migrate/object.h"
 #include "vfs_migrate/parts.h"
 
-/* The host looks into what it believes to be its own record of a deferred open: into zeros. */
+/* The host looks into the record of a deferred open, which it believes to be its own: it finds
+ * zeros. */
 #define HOST_RECORD 256
 
 struct deferred {
@@ -62,7 +63,7 @@ static NTSTATUS defer_open(struct vfs_handle_struct *handle, struct smb_request 
 		TALLOC_FREE(deferred);
 		return status;
 	}
-	/* The request takes the record over.  Its own timer must not come first. */
+	/* The request takes the record over.  The request's own timer must not come first. */
 	if (!push_deferred_open_message_smb(req,
 					    tevent_timeval_set(2 * share->hold_ms / 1000 + 60, 0),
 					    id, (struct deferred_open_record *)deferred)) {
@@ -72,7 +73,7 @@ static NTSTATUS defer_open(struct vfs_handle_struct *handle, struct smb_request 
 	return NT_STATUS_SHARING_VIOLATION;
 }
 
-/* What an open of a directory is for, unless it is for attributes. */
+/* Whether a directory is opened for its names, and not only for attributes. */
 static bool wants_names(uint32_t access_mask)
 {
 	return access_mask & (SEC_DIR_LIST | SEC_DIR_ADD_FILE | SEC_DIR_ADD_SUBDIR |
@@ -85,15 +86,15 @@ static bool makes_names(uint32_t disposition)
 	return disposition != FILE_OPEN && disposition != FILE_OVERWRITE;
 }
 
-/* Whether what is opened is to be renamed or removed: that is done under a lock which keeps others
- * from opening it, so that its directory had better be filled by then. */
+/* Whether the object is opened to be renamed or removed: that is done under a lock which keeps
+ * others from opening it, so its directory should be filled by then. */
 static bool takes_name_away(uint32_t access_mask, uint32_t options)
 {
 	return access_mask & SEC_STD_DELETE || options & FILE_DELETE_ON_CLOSE;
 }
 
-/* After an attempt to reopen it that failed the host has it open without a descriptor, and goes by
- * its name. */
+/* After a failed attempt to reopen a directory, the host has it open without a descriptor, and
+ * works by its name. */
 static bool is_open_directory(const struct files_struct *fsp)
 {
 	return fsp && fsp->fsp_flags.is_directory && vm_fd(fsp) != -1;
@@ -101,7 +102,7 @@ static bool is_open_directory(const struct files_struct *fsp)
 
 struct wanted {
 	struct files_struct *dir; /* NULL: nothing is waited for */
-	bool must;		  /* else the open goes on without */
+	bool must;		  /* else the open goes on without waiting */
 };
 
 /* The directory whose names an open needs and that may lack some. */
@@ -109,7 +110,7 @@ static struct wanted wanted(struct vfs_handle_struct *handle, struct files_struc
 			    const struct smb_filename *smb_fname, uint32_t access_mask,
 			    uint32_t disposition, uint32_t options)
 {
-	/* The working directory is the parent of what has no other. */
+	/* The working directory as dirfsp is the parent only of a name without slashes. */
 	bool in_dirfsp =
 		dirfsp && !(dirfsp == handle->conn->cwd_fsp && strchr(smb_fname->base_name, '/'));
 
@@ -166,8 +167,8 @@ static NTSTATUS prepare_open(struct vfs_handle_struct *handle, struct smb_reques
 	return defer_open(handle, req, vm_fd(want.dir), started, want.dir->file_id);
 }
 
-/* For which the host compares the attributes with those wanted: by that it sets the mode anew, or
- * leaves it.  What is overwritten is not offline afterwards. */
+/* Whether the open overwrites.  The host then compares the file's attributes with the wanted ones,
+ * and sets the mode anew or leaves it; a file that is overwritten is not offline afterwards. */
 static bool overwrites(uint32_t disposition)
 {
 	return disposition == FILE_OVERWRITE || disposition == FILE_OVERWRITE_IF;
@@ -187,7 +188,7 @@ static NTSTATUS vm_create_file(struct vfs_handle_struct *handle, struct smb_requ
 	NTSTATUS status = prepare_open(handle, req, dirfsp, smb_fname, access_mask,
 				       create_disposition, create_options);
 	struct vm_share *share = vm_share(handle);
-	bool outer = share->overwriting; /* what a stream is of is opened within */
+	bool outer = share->overwriting; /* opening a stream opens its file */
 
 	if (!NT_STATUS_IS_OK(status))
 		return status;
@@ -200,8 +201,8 @@ static NTSTATUS vm_create_file(struct vfs_handle_struct *handle, struct smb_requ
 	return status;
 }
 
-/* The cookie holds the size, the space and the times of the file, which a fill changes.  A file
- * that is whole when it is opened stays so until the client comes back. */
+/* No durable handle of an unfinished file: the cookie holds the file's size, space and times, which
+ * a fill changes.  A file that is whole when it is opened stays so until the client comes back. */
 static NTSTATUS vm_durable_cookie(struct vfs_handle_struct *handle, struct files_struct *fsp,
 				  TALLOC_CTX *mem_ctx, DATA_BLOB *cookie)
 {
@@ -215,8 +216,8 @@ static NTSTATUS vm_durable_cookie(struct vfs_handle_struct *handle, struct files
 	return SMB_VFS_NEXT_DURABLE_COOKIE(handle, fsp, mem_ctx, cookie);
 }
 
-/* With kernel oplocks: a fill opens the file, and would wait until the client has given back what
- * it reads with. */
+/* With kernel oplocks, a fill, which opens the file, would wait until the client has given back the
+ * oplock with which it reads. */
 static int vm_linux_setlease(struct vfs_handle_struct *handle, struct files_struct *fsp, int type)
 {
 	int unfinished = type == F_UNLCK ? 0 : vm_is_unfinished(handle, fsp);

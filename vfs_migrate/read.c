@@ -6,17 +6,17 @@
  *         present ----------> read below                  or from the start
  *         normal -----------> read below -> answer          or RANGE, durable -> from the start
  *
- * All reads of what is not known to be whole are asynchronous, whatever `aio read size` says
- * (aio_force): other requests of the client go on, and sendfile, which sends the header of a reply
- * before it is known whether the data can be had, is not tried.  What remains synchronous (parts of
- * compounds, smbd's own reads) waits here.  A read that is given up, at the deadline or because the
- * client is gone, leaves the fetch under way.
+ * All reads of files that are not known to be whole are asynchronous, even against `aio read size`
+ * (aio_force): other requests of the client go on, and sendfile, which sends a reply's header
+ * before it is known whether the data are here, is not tried.  Reads that remain synchronous (parts
+ * of compounds, smbd's own reads) wait here.  A read that is given up, at the deadline or because
+ * the client is gone, leaves the fetch under way.
  */
 #include "vfs_migrate/call.h"
 #include "vfs_migrate/object.h"
 #include "vfs_migrate/parts.h"
 
-/* What a read goes by. */
+/* What the look before a read found. */
 struct found {
 	bool unfinished;
 	struct migrate_found stub;
@@ -41,7 +41,7 @@ static int is_missing(struct vfs_handle_struct *handle, struct files_struct *fsp
 	return result;
 }
 
-/* Whether what was read is the answer: 1, 0, MIGRATE_DOUBTFUL or -errno. */
+/* Whether the bytes that were read can be the answer: 1, 0, MIGRATE_DOUBTFUL or -errno. */
 static int confirm_read(struct files_struct *fsp, const struct found *found, off_t offset,
 			void *data, size_t n)
 {
@@ -75,8 +75,8 @@ struct read {
 
 static void look_and_read(struct tevent_req *req);
 
-/* For its user, but without going to the share's directory again: a read has no path, and the user
- * may not be allowed to search it any more. */
+/* Goes on as the read's user, but does not go to the share's directory again: a read has no path,
+ * and the user may not be allowed to search that directory any more. */
 static void as_user(struct tevent_req *req, void (*resume)(struct tevent_req *req))
 {
 	struct read *read = tevent_req_data(req, struct read);

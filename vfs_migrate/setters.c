@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What clients set of unfinished objects, in brackets: a fill does not undo it (I7).
+ * Sets attributes of unfinished objects for clients, in brackets, so that no fill undoes them (I7).
  *
- * The host sets one thing by means of others, and calls all hooks for them: a time of creation is a
- * DOS attribute is an extended attribute.  The outermost is the bracket.
+ * The host sets one attribute by means of others, and calls the hooks of all: a time of creation is
+ * set as a DOS attribute, and that as an extended attribute.  The outermost hook opens the bracket.
  *
  * Not here: lchown, which the host calls for symbolic links, and they are whole from the start;
  * fchflags and set_compression, which no file system that a volume can be on has.
@@ -54,7 +54,7 @@ struct setter {
 			int flags;
 		};
 	};
-	NTSTATUS status; /* of what has one */
+	NTSTATUS status; /* of hooks that return one */
 };
 
 static int set_below(void *arg)
@@ -118,7 +118,7 @@ static bool is_record(const char *name)
 	return true;
 }
 
-/* Without what is shown for the file's name. */
+/* The stored attributes, without those that are shown because of the file's name. */
 static uint32_t stored(struct vfs_handle_struct *handle, struct files_struct *fsp)
 {
 	uint32_t attributes = 0;
@@ -128,10 +128,11 @@ static uint32_t stored(struct vfs_handle_struct *handle, struct files_struct *fs
 }
 
 /*
- * What a file shows the host does not set, whether the client may or not; but it compares with what
- * it showed together with OFFLINE.  What the host does not keep is not told from nothing here.  Not
- * so after a rename: then the host sets what it shows, with ARCHIVE.  And a time of creation is set
- * with the attributes that there are, in its bracket.
+ * Whether the client sets only attributes that the file shows already.  The host itself skips
+ * those, whether or not the client may set them; but it compares with the shown attributes, which
+ * have OFFLINE.  Attributes that the host does not keep count as none here.  After a rename the
+ * host sets the shown attributes with ARCHIVE, which has to be stored.  A time of creation is set
+ * together with the present attributes, in its own bracket.
  */
 static bool changes_nothing(struct vfs_handle_struct *handle, struct files_struct *fsp,
 			    uint32_t attributes)
@@ -144,7 +145,8 @@ static bool changes_nothing(struct vfs_handle_struct *handle, struct files_struc
 	return !(attributes & FILE_ATTRIBUTE_ARCHIVE) || (stored(handle, fsp) & kept) == attributes;
 }
 
-/* What the host read goes back with one bit changed where it sets or clears "sparse". */
+/* Where the host sets or clears "sparse", it gives back the attributes that it read, with one bit
+ * changed. */
 static NTSTATUS vm_fset_dos_attributes(struct vfs_handle_struct *handle, struct files_struct *fsp,
 				       uint32_t attributes)
 {
@@ -156,7 +158,7 @@ static NTSTATUS vm_fset_dos_attributes(struct vfs_handle_struct *handle, struct 
 	return set_status(&s);
 }
 
-/* As the host says it where only attributes are set. */
+/* The host calls it with such times where it sets only attributes. */
 static bool sets_no_time(const struct smb_file_time *times)
 {
 	return times && is_omit_timespec(&times->create_time) && is_omit_timespec(&times->atime) &&

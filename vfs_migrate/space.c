@@ -38,9 +38,10 @@ static int vm_ftruncate(struct vfs_handle_struct *handle, struct files_struct *f
 	if (vm_known_normal(handle, fsp))
 		return make_truncation(&space);
 	result = vm_change(handle, fsp, &change);
-	/* The host has looked within the bracket, where nothing shows yet, and sets that mtime
-	 * again when it wants a new ctime.  But where it has not looked after the truncation, it
-	 * sets what was there before, on a share without this module, too. */
+	/* The host has looked at the file within the bracket, where the change does not show yet,
+	 * and sets that mtime again when it wants a new ctime: so it has to look again here.  Where
+	 * the host does not look after a truncation, it sets the earlier mtime on a share without
+	 * this module, too. */
 	if (result == 0 && !allocates_strictly(fsp))
 		(void)vfs_stat_fsp(fsp);
 	return result;
@@ -67,10 +68,10 @@ static int vm_fallocate(struct vfs_handle_struct *handle, struct files_struct *f
 		.arg = &space,
 	};
 
-	/* of a directory the file system refuses it */
+	/* for a directory the file system refuses it */
 	if (vm_known_normal(handle, fsp) || fsp->fsp_flags.is_directory)
 		return make_allocation(&space);
-	/* What would move data, which a record cannot follow. */
+	/* Modes that would move data, which a record cannot follow. */
 	if (mode & ~known)
 		return vm_fail(-EOPNOTSUPP);
 	return vm_change(handle, fsp, &change);
@@ -105,7 +106,7 @@ static off_t seek_stub(struct vfs_handle_struct *handle, struct files_struct *fs
 	return result < 0 ? vm_fail(result) : (off_t)at;
 }
 
-/* vm_look(), where a hole is one. */
+/* vm_look(), after dirty ranges were made durable: then the file's holes are real ones. */
 static int look_to_seek(struct vfs_handle_struct *handle, struct files_struct *fsp,
 			struct migrate_stub *stub)
 {

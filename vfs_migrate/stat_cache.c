@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "vfs_migrate/stat_cache.h"
 
-/* Of an inode at one moment. */
+/* The identity of an inode at one moment. */
 struct inode {
 	dev_t dev;
 	ino_t ino;
 	struct timespec ctime;
 };
 
-#define PLACE_BITS 10 /* 150 KiB, if so many are seen */
+#define PLACE_BITS 10 /* 150 KiB, if so many inodes are seen */
 #define OLD_SECS   1  /* more than any tick */
 
-/* By the inode's number; a newer one takes the place. */
+/* Places by the inode's number; a newer inode takes the place. */
 static struct place {
 	struct inode inode;	  /* dev 0: free */
 	struct migrate_stub stub; /* NORMAL, or FILLED, which has no ranges */

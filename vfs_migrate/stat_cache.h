@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What was seen of inodes, so that who opens the same file again and again pays for one fstat.
+ * Remembers the states of inodes, so that opening the same file again and again costs one fstat
+ * each time.
  *
- * Whatever happens to a record changes the inode's ctime, and so does making another object with
- * the number of one that was removed.  So what a record said holds for as long as the inode has the
- * ctime that it had before the record was looked at.  It is kept only if that was a while ago: what
- * happens in one tick of the kernel's clock has one ctime.  And only what is whole, and of filled
- * directories: other records change all the time.
+ * Every change of a record changes the inode's ctime, and a new object that gets the number of a
+ * removed one has another ctime.  So a state holds for as long as the inode has the ctime that it
+ * had before the record was looked at.  A state is kept only if that ctime was a while ago, as all
+ * changes in one tick of the kernel's clock have the same ctime; and only of whole objects and
+ * filled directories, as other records change all the time.
  */
 #ifndef VFS_MIGRATE_STAT_CACHE_H
 #define VFS_MIGRATE_STAT_CACHE_H
@@ -14,8 +15,9 @@
 #include "vfs_migrate/door.h"
 
 /*
- * migrate_stub_load(), which is not called where its result is known: 1 unfinished, 0 normal, or
- * -errno.  *directory: what is open.  migrate_stub_clear(stub) afterwards if it returned 1.
+ * As migrate_stub_load(), which is called only if its result is not known: 1 unfinished, 0 normal,
+ * or -errno.  *directory: whether a directory is open.  If it returned 1, migrate_stub_clear(stub)
+ * afterwards.
  */
 int vm_stat_cache_load(int fd, struct migrate_stub *stub, bool *directory);
 

@@ -32,7 +32,7 @@ void vm_volume_dispatch(struct vm_volume *volume, int timeout_ms)
 	const bool connect = !migrate_volume_connected(volume->client);
 	int result;
 
-	/* only where it is needed: the host forgets then that it has entered the share */
+	/* only if needed, as the host then forgets that it has entered the share */
 	if (connect)
 		become_root();
 	result = migrate_volume_dispatch(volume->client, timeout_ms);
@@ -47,9 +47,10 @@ static void on_readable(struct tevent_context *ev, struct tevent_fd *fde, uint16
 }
 
 /*
- * Of an smbd that serves one client, with mounts of its own from now on: the guard asks about none
- * of them, and goes on asking about those that others have, who may serve the volume without this
- * module.  Where it may not have them the guard is asked.
+ * Registers this smbd, which serves one client, with the guard, and gives it mounts of its own.
+ * The guard is then not asked about opens through these mounts; it still is about opens through the
+ * mounts of other processes, which may serve the volume without this module.  If the process may
+ * not have mounts of its own, the guard is asked.
  */
 static void register_process(struct vm_volume *volume)
 {
@@ -90,7 +91,8 @@ static struct vm_volume *volume_new(struct tevent_context *ev, const char *name,
 	return volume;
 }
 
-/* Whether the volume is finished is known from then on. */
+/* Waits for the retriever's first message, after which it is known whether the volume is
+ * finished. */
 static void await_hello(struct vm_volume *volume)
 {
 	struct timeval end = timeval_current_ofs_msec(HELLO_MS);

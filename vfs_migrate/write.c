@@ -6,21 +6,22 @@
  *                         ^                      |
  *                         +--- retriever away ---+
  *
- * The write itself is made in the middle of the dispatch that brings the reply to BEGIN, wherever
- * that is called from, and not by a thread or from the event loop: a hook that waits runs no event
- * loop.  It may wait for a bracket or a fill of this very file, which wait for this bracket to be
- * closed; and other clients must not wait for it because one client's smbd waits for a name.
+ * The write itself is made in the middle of the dispatch that brings the reply to BEGIN, in
+ * whatever hook that is, and not by a thread or from the event loop, as a hook that waits runs no
+ * event loop.  Such a hook may wait for a bracket or a fill of this very file, which wait for this
+ * bracket to be closed; and other clients must not wait for the write because one client's smbd
+ * waits for a name.
  *
- * A request whose client is gone is freed: a BEGIN that is granted then is ended without a change,
- * an END is on its way.
+ * A request whose client is gone is freed: if BEGIN is granted after that, it is ended without a
+ * change; if END was made, it is on its way.
  *
- * What is appended (SMB3's POSIX extensions) goes to the file's end, wherever that is when it is
- * written.  Nothing is missing from there on, so that nothing of it can be lost with a bracket: it
- * is written once.  Others may move the end just then; the range that END is told is good enough,
- * because nothing is missing there either way.
+ * Appended data (SMB3's POSIX extensions) go to the end that the file has when they are written.
+ * Nothing is missing from there on, so that no bracket can lose them: they are written once.
+ * Others may move the end just then; the range that END is told is good enough, because nothing is
+ * missing there either way.
  *
- * What is durable: a stable write and a flush end in fsync, which is that of the data first and
- * then SYNC.
+ * Durability: a stable write and a flush end in fsync, which is made for the data first, and then
+ * SYNC for the record.
  */
 #include "vfs_migrate/bracket.h"
 #include "vfs_migrate/call.h"
@@ -30,7 +31,7 @@
 
 #include "lib/util/sys_rw.h"
 
-/* Where what is written there goes. */
+/* Where data go that are written at that offset. */
 static uint64_t start_of(struct files_struct *fsp, off_t offset)
 {
 	struct stat st;
@@ -57,13 +58,14 @@ struct write {
 
 static void begin_write(struct tevent_req *req);
 
-/* When the host has the answer it marks the file as changed.  Who is gone cannot be become. */
+/* The host marks the file as changed when it has the answer, and does that as the file's user.  A
+ * user who is gone is no error. */
 static void become_writer(struct files_struct *fsp)
 {
 	(void)change_to_user_and_service_by_fsp(fsp);
 }
 
-/* The bracket's next step is known: it begins again, or that was it. */
+/* Makes the bracket's next step: begins again, or completes the request. */
 static void go_on_write(struct tevent_req *req, int status)
 {
 	struct write *write = tevent_req_data(req, struct write);
@@ -87,7 +89,7 @@ static void write_ended(struct vm_call *call, int status, void *arg)
 	go_on_write(arg, status);
 }
 
-/* In the middle of any hook, as root. */
+/* Writes; called in the middle of any hook, as root. */
 static void write_now(struct write *write)
 {
 	if (!become_user_without_service_by_fsp(write->fsp)) {
@@ -245,8 +247,9 @@ static ssize_t vm_pwrite(struct vfs_handle_struct *handle, struct files_struct *
 	return vm_change(handle, fsp, &write.change) < 0 ? -1 : write.result;
 }
 
-/* Written out of a buffer, because what was read from a socket cannot be read again should the
- * bracket have to be repeated.  The socket is empty afterwards, unless it fails or would block. */
+/* Writes out of a buffer, as bytes from a socket cannot be read again if the bracket has to be
+ * repeated.  Afterwards all n bytes are read from the socket, unless it failed or would have
+ * blocked. */
 static ssize_t receive_write(struct vfs_handle_struct *handle, int from, struct files_struct *fsp,
 			     off_t offset, size_t n, uint8_t *buffer)
 {
@@ -299,7 +302,7 @@ struct sync {
 	struct vfs_handle_struct *handle;
 	struct tevent_context *ev;
 	struct files_struct *fsp;
-	bool again; /* it was unfinished when its data was flushed */
+	bool again; /* the file was unfinished when its data were flushed */
 	struct vfs_aio_state aio;
 };
 
@@ -328,8 +331,8 @@ static void record_flushed(struct vm_call *call, int status, void *arg)
 }
 
 /*
- * The record must not say less than what is on disk.  If it was dropped since the data was flushed,
- * that must be durable too.
+ * The record must not tell of less than is on disk.  If it was dropped since the data were flushed,
+ * that must be durable, too.
  */
 static void flush_record(struct tevent_req *req)
 {

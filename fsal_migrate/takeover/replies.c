@@ -17,7 +17,7 @@ static bool has_arguments(uint32_t program, uint32_t procedure)
 
 #define LOCKED(type, member) ((nfs_fh3 *)(void *)&((nlm4_##type *)args)->member.fh)
 
-/* A netobj is made like a handle: the host takes one for the other, too. */
+/* A netobj has the layout of a handle: the host, too, uses one as the other. */
 static nfs_fh3 *locked(uint32_t procedure, void *args)
 {
 	switch (procedure) {
@@ -53,7 +53,7 @@ void mg_call_handles(uint32_t program, uint32_t procedure, void *args, nfs_fh3 *
 	handle[1] = NULL;
 	if (!has_arguments(program, procedure))
 		return;
-	handle[0] = args; /* with which all of them begin */
+	handle[0] = args; /* all arguments begin with it */
 	if (program != MG_NFS_PROGRAM)
 		return;
 	if (procedure == NFSPROC3_RENAME)
@@ -67,7 +67,7 @@ static fattr3 *inside(post_op_attr *attr)
 	return attr->attributes_follow ? &attr->post_op_attr_u.attributes : NULL;
 }
 
-/* Of a reply: the attributes, or those in the wcc_data, of one object. */
+/* In a reply: one object's attributes, also those in wcc_data. */
 #define OF(type, member)                                                                           \
 	inside(((type##res *)res)->status ? &((type##res *)res)->type##res_u.resfail.member        \
 					  : &((type##res *)res)->type##res_u.resok.member)

@@ -19,13 +19,13 @@
 #include "fsal_migrate/takeover/takeover_objects.h"
 #include "fsal_migrate/takeover/takeover_server.h"
 
-/* First in the order of locks; it alone is held across calls of the FSAL below.  Nobody who serves
- * a request waits for it but who mounts. */
+/* First in the order of locks, and the only one that is held across calls of the FSAL below.  No
+ * request waits for it, except those of clients that mount. */
 static pthread_mutex_t refreshing = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- a handle of the host's ------------------------------------------------------------------ */
 
-/* Where the directory is by now: 0 or -errno. */
+/* Finds where the directory is now: 0 or -errno. */
 static int find_path(const struct mg_volume *volume, const struct migrate_alias *alias, char *path,
 		     struct stat *st)
 {
@@ -54,7 +54,7 @@ static bool is_below_top(const char *path, const char *top)
 	return !strcmp(top, "/") || (!strncmp(path, top, len) && (!path[len] || path[len] == '/'));
 }
 
-/* The old server must not give out what is another object's handle here. */
+/* Whether the old server's handle is also the handle of another object here. */
 static bool is_taken(struct fsal_export *below, const struct migrate_alias *alias)
 {
 	const file_handle_v3_t *own = (const void *)alias->old;
@@ -77,7 +77,7 @@ static bool is_taken(struct fsal_export *below, const struct migrate_alias *alia
 	return true;
 }
 
-/* As the host makes a handle of NFS version 3 (nfs_fh.h).  Between enter and leave. */
+/* Makes a handle of NFS version 3 as the host does (nfs_fh.h).  Between enter and leave. */
 static bool encode(struct fsal_obj_handle *sub, struct mg_takeover_handle *handle)
 {
 	file_handle_v3_t *own = (void *)handle->own;
@@ -96,7 +96,7 @@ static bool encode(struct fsal_obj_handle *sub, struct mg_takeover_handle *handl
 	return true;
 }
 
-/* Between enter and leave.  NULL, or why there is none. */
+/* Between enter and leave.  NULL, or why no handle can be made; "": none has to be. */
 static const char *make_own(struct mg_export *export, const struct migrate_alias *alias,
 			    struct mg_takeover_handle *handle)
 {
@@ -109,7 +109,7 @@ static const char *make_own(struct mg_export *export, const struct migrate_alias
 	if (find_path(export->volume, alias, path, &st) < 0)
 		return "the directory is gone";
 	if (!is_below_top(path, CTX_FULLPATH(op_ctx)))
-		return ""; /* another export's */
+		return ""; /* the directory belongs to another export */
 	if (FSAL_IS_ERROR(below->exp_ops.lookup_path(below, path, &sub, NULL)))
 		return "the directory cannot be looked up";
 	made = sub->fileid == st.st_ino && encode(sub, handle);
@@ -117,7 +117,7 @@ static const char *make_own(struct mg_export *export, const struct migrate_alias
 	if (!made)
 		return "the directory is being moved";
 	if (handle->own_len == alias->old_len && !memcmp(handle->own, alias->old, alias->old_len))
-		return ""; /* needs none */
+		return ""; /* both handles are the same */
 	return is_taken(below, alias) ? "another directory here has that handle" : NULL;
 }
 
@@ -199,7 +199,7 @@ static bool has_more(const struct mg_takeover *takeover)
 	return more;
 }
 
-/* Why there is none; NULL: there is.  Between enter and leave. */
+/* NULL, or why the objects cannot be translated.  Between enter and leave. */
 static const char *make_objects(struct mg_export *export, struct mg_takeover_objects *objects)
 {
 	char *file = gsh_concat(export->takeover.file, ".all");
@@ -239,7 +239,7 @@ static void open_objects(struct mg_export *export)
 	gsh_free(objects);
 }
 
-/* Requests may look at them still. */
+/* Takes the objects away; they are not freed, as requests may still look at them. */
 static void drop_objects(struct mg_export *export)
 {
 	if (export->takeover.objects)
@@ -266,7 +266,7 @@ static void take(struct mg_export *export, const struct stat *st)
 	size_t n;
 	int result = migrate_aliases_load(takeover->file, &list, &n);
 
-	takeover->st = *st; /* also of one that makes no sense: it is told once */
+	takeover->st = *st; /* also if the file makes no sense: that is told only once */
 	if (result < 0) {
 		LogCrit(COMPONENT_FSAL,
 			"Volume %s: %s cannot be used (%s): the takeover handles that were known "

@@ -44,7 +44,7 @@ static int compare(const struct count *a, const struct count *b)
 	return memcmp(&a->address, &b->address, sizeof(a->address));
 }
 
-/* lock.  Nothing is added any more when there are too many. */
+/* With lock.  When there are too many counts, no more are added. */
 static void add_takeover_client(struct mg_takeover_clients *clients, const struct count *count)
 {
 	size_t low = 0, high = clients->n;

@@ -25,8 +25,8 @@ struct owned {
 	struct mg_takeover_handle handles[];
 };
 
-/* What requests look at: sorted by the takeover handle, each once.  It is never freed while
- * requests may come: it is made once for each change of an export. */
+/* The table that requests look at: sorted by the takeover handle, each handle once.  A new table is
+ * made for each change of an export, and old ones are not freed while requests may come. */
 struct table {
 	struct table *before;
 	const struct mg_takeover_objects **objects; /* behind the handles */
@@ -48,7 +48,7 @@ static int compare_bytes(const void *a, size_t a_len, const void *b, size_t b_le
 	return a_len != b_len ? (a_len < b_len ? -1 : 1) : memcmp(a, b, a_len);
 }
 
-/* Of the same takeover handle the one that counts is first. */
+/* Of entries with the same takeover handle the one that counts is first. */
 static int compare_handle(const void *a, const void *b)
 {
 	const struct mg_takeover_handle *x = a, *y = b;
@@ -135,7 +135,7 @@ static void clear_flag(nfs_fh3 *fh, uint8_t flag)
 		fh->data.data_val[offsetof(file_handle_v3_t, fhflags1)] &= (char)~flag;
 }
 
-/* Those of the export that a handle of the host's is for, or NULL. */
+/* The objects of the export that a handle of the host's is for, or NULL. */
 static const struct mg_takeover_objects *objects_of(const nfs_fh3 *fh)
 {
 	const struct table *now = atomic_load_explicit(&table, memory_order_acquire);
@@ -146,7 +146,8 @@ static const struct mg_takeover_objects *objects_of(const nfs_fh3 *fh)
 	return NULL;
 }
 
-/* Of a takeover handle the host's, into own, which is cleared; NULL: it is none that is known. */
+/* Translates a takeover handle into the host's, in own, which is cleared; NULL: the handle is not
+ * known. */
 static struct mg_takeover_clients *find_any(const nfs_fh3 *fh, uint8_t *own, uint8_t *own_len)
 {
 	const struct table *now = atomic_load_explicit(&table, memory_order_acquire);
@@ -163,8 +164,8 @@ static struct mg_takeover_clients *find_any(const nfs_fh3 *fh, uint8_t *own, uin
 	return NULL;
 }
 
-/* Whether it may be one of an object of the old server that is not known yet.  bad: the host has
- * not made it. */
+/* Whether the handle may be that of an object of the old server that is not known yet.  bad: the
+ * host has not made the handle. */
 static bool may_be_of(const struct mg_takeover_objects *objects, const nfs_fh3 *fh, bool bad)
 {
 	const file_handle_v3_t *own = (const void *)fh->data.data_val;
@@ -196,8 +197,9 @@ static bool is_of_no_export(const nfs_fh3 *fh)
 	return is_own(fh) && !export;
 }
 
-/* As find_any(), after the old server was asked what it is in; false: it may come later.  What it
- * does not know becomes a handle that was never made, of nobody. */
+/* As find_any(), after the old server was asked for the object's directory; false: the object may
+ * come later.  A handle that the old server does not know becomes one of the host's that was never
+ * made, and no client is counted for it. */
 static bool search(const nfs_fh3 *fh, uint8_t *own, uint8_t *own_len,
 		   struct mg_takeover_clients **clients)
 {
@@ -258,8 +260,9 @@ static bool is_known_handle(const struct svc_req *req)
 	return req->rq_msg.cb_vers == (req->rq_msg.cb_prog == MG_NLM_PROGRAM ? 4 : 3);
 }
 
-/* The host must not look for a cookie of the old server's: it lists from the start, in vain, and
- * answers with the directory's attributes.  dir: was translated just now. */
+/* Hides a cookie of the old server's from the host, which would look for it: the host then lists
+ * from the start, in vain, and answers with the directory's attributes.  dir: was translated just
+ * now. */
 static void keep_cookie(const struct rpc_msg *msg, nfs_fh3 *dir)
 {
 	uint64_t *cookie = msg->cb_prog == MG_NFS_PROGRAM
@@ -295,7 +298,7 @@ static bool checksum(struct svc_req *req)
 
 /* ---- replies --------------------------------------------------------------------------------- */
 
-/* What leads to the object of this handle; all that do have the same number. */
+/* An entry that leads to the object of this handle; all such entries have the same number. */
 static const struct mg_takeover_handle *find_own(const nfs_fh3 *fh)
 {
 	const struct table *now = atomic_load_explicit(&table, memory_order_acquire);
@@ -318,8 +321,9 @@ static void show(const nfs_fh3 *fh, fattr3 *attributes)
 		attributes->fileid = found->alias->fileid;
 }
 
-/* What is below the old server's mounts has handles, too, that clients remember.  They look for the
- * name again when one is stale, and hand a program the error when it is bad. */
+/* Clients remember handles of objects below the old server's mounts, too.  If such a handle is
+ * answered as stale, clients look for the name again; if it is answered as bad, programs get an
+ * error. */
 static void show_stale(nfsstat3 *status, nfs_fh3 *handle[2])
 {
 	const bool bad = *status == NFS3ERR_BADHANDLE;
@@ -329,25 +333,26 @@ static void show_stale(nfsstat3 *status, nfs_fh3 *handle[2])
 		*status = comes ? NFS3ERR_JUKEBOX : NFS3ERR_STALE;
 }
 
-/* Who is told of a grace period asks for the lock again. */
+/* A client that is told of a grace period asks for the lock again. */
 static void show_lock(void *res, const nfs_fh3 *fh)
 {
-	nlm4_res *answer = res; /* all of them begin like that */
+	nlm4_res *answer = res; /* all results for locks begin like this */
 
 	if (answer->stat.stat == NLM4_STALE_FH && may_come(fh, false))
 		answer->stat.stat = NLM4_DENIED_GRACE_PERIOD;
 }
 
-/* A reply that cannot be translated: an object would be two for the client, or names be missing. */
+/* Refuses where the reply cannot be translated: the client would take one object for two, or names
+ * would be missing. */
 static void refuse_handle(void *res, nfsstat3 status)
 {
-	LOOKUP3res *refused = res; /* all of them begin like that when they fail */
+	LOOKUP3res *refused = res; /* all results that failed begin like this */
 
 	refused->status = status;
 	refused->LOOKUP3res_u.resfail.dir_attributes.attributes_follow = FALSE;
 }
 
-/* Of a listing that the old server began: whether its names are in the reply. */
+/* Continues a listing that the old server began: whether its names are in the reply. */
 static bool bring_names(const struct mg_takeover_objects *objects, const struct rpc_msg *msg,
 			const nfs_fh3 *dir, const fattr3 *attributes, void *res)
 {
@@ -401,7 +406,7 @@ static void show_reply(const struct rpc_msg *msg, nfs_fh3 *handle[2])
 	void *res = msg->RPCM_ack.ar_results.where;
 	fattr3 *attributes[2];
 
-	show_stale(res, handle); /* with which all results begin */
+	show_stale(res, handle); /* all results begin with the status */
 	mg_reply_attributes(msg->cb_prog, msg->cb_proc, res, attributes);
 	if (objects && !show_all(objects, msg, handle, res, attributes))
 		return;
@@ -433,7 +438,7 @@ static void hook(void)
 	if (hooked)
 		return;
 	memset(&req, 0, sizeof(req));
-	_svcauth_none(&req); /* only says which they are */
+	_svcauth_none(&req); /* only tells which operations these are */
 	theirs = req.rq_auth->svc_ah_ops;
 	ours = *theirs;
 	ours.svc_ah_checksum = checksum;

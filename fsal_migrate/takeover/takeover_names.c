@@ -10,11 +10,11 @@
 #include "fsal_migrate/takeover/takeover_objects.h"
 #include "fsal_migrate/takeover/takeover_server.h"
 
-#define REPLY_LEN  200 /* bytes of a reply beside its names, at most */
-#define ENTRY_LEN  32  /* of an encoded name beside its bytes, at most */
-#define END_LEN	   8   /* of what ends an encoded list */
+#define REPLY_LEN  200 /* bytes of a reply besides its names, at most */
+#define ENTRY_LEN  32  /* of an encoded name besides its bytes, at most */
+#define END_LEN	   8   /* of the end of an encoded list */
 #define NUMBER_LEN 21
-#define ROOM_MAX   (128 << 10) /* the retriever tells less at a time */
+#define ROOM_MAX   (128 << 10) /* the retriever gives less at a time */
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
@@ -74,7 +74,8 @@ static void put_hyper(struct list *list, uint64_t number)
 	put_word(list, (uint32_t)number);
 }
 
-/* 1; 0: there is no room for it; -1: it makes no sense.  line: `FILEID COOKIE NAME`. */
+/* Puts one name: 1; 0: there is no room; -1: the line makes no sense.  line: `FILEID COOKIE
+ * NAME`. */
 static int put_name(struct list *list, const char *line)
 {
 	char hex[2 * MAXNAMLEN + 1];
@@ -95,14 +96,14 @@ static int put_name(struct list *list, const char *line)
 		sscanf(hex + 2 * i, "%2hhx", &list->bytes[list->len + i]);
 	list->len += padded;
 	put_hyper(list, cookie);
-	if (list->wanted->plus) { /* neither attributes nor a handle: clients look it up */
+	if (list->wanted->plus) { /* neither attributes nor a handle: clients look the name up */
 		put_word(list, 0);
 		put_word(list, 0);
 	}
 	return 1;
 }
 
-/* NULL: it makes no sense, or not one name has room. */
+/* NULL: the text makes no sense, or there is no room for even one name. */
 static uint8_t *put_all(struct list *list, const char *text, uint64_t *verifier)
 {
 	int eof, put = 1;
@@ -153,7 +154,7 @@ static struct xdr_uio **names_of(const struct wanted *wanted, void *res)
 			    : &((READDIR3res *)res)->READDIR3res_u.resok.reply.uio;
 }
 
-/* In place of the host's own names. */
+/* Puts the list in place of the host's names. */
 static void replace(const struct wanted *wanted, void *res, struct xdr_uio *by)
 {
 	struct xdr_uio **uio = names_of(wanted, res);

@@ -102,7 +102,7 @@ void mg_takeover_objects_show_number(const struct mg_takeover_objects *objects, 
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-/* An encoded list of names, which gets shorter where it stands. */
+/* An encoded list of names, which is shortened in place. */
 struct list {
 	const struct mg_takeover_objects *objects;
 	const uint8_t *from, *end;
@@ -158,8 +158,8 @@ static size_t padded(size_t len)
 	return (len + WORD - 1) & ~(size_t)(WORD - 1);
 }
 
-/* The handle that stands there as a whole, shown if it is no longer than it was: a client looks up
- * what it does not get. */
+/* Replaces a listed handle by the takeover handle, if that is not longer; else the handle is left
+ * out, and the client looks the name up. */
 static bool show_listed_handle(struct list *list, uint64_t number)
 {
 	struct migrate_alias alias;
@@ -212,7 +212,7 @@ static bool show_plus(struct list *list, uint64_t number)
 	return show_listed_handle(list, number);
 }
 
-/* Behind the word that says that there is one more. */
+/* Shows an entry, behind the word that says that there is one more. */
 static bool show_entry(struct list *list, bool plus)
 {
 	uint8_t *fileid = list->to;

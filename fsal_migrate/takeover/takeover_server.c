@@ -7,7 +7,7 @@
 
 #include "abstract_mem.h"
 
-#define AT_ONCE	    32 /* who would be one more is to try again: all of them keep threads waiting */
+#define AT_ONCE	    32 /* one more is told to try again: each keeps a thread waiting */
 #define COMMAND_MAX 400
 
 struct mg_takeover_server {
@@ -32,7 +32,7 @@ void mg_takeover_server_close(struct mg_takeover_server *server)
 	pthread_mutex_unlock(&server->lock);
 }
 
-/* NULL: it goes, or too many ask; else end_asking() it. */
+/* NULL: the export goes, or too many threads ask; else end_asking() has to follow. */
 static struct mg_export *begin_asking(struct mg_takeover_server *server)
 {
 	struct mg_export *export;
@@ -180,7 +180,8 @@ static bool many_ask(struct mg_takeover_server *server)
 	return many;
 }
 
-/* Nobody can tell where a file is, but its directory may be filled just now. */
+/* Waits for a file's handle: the old server cannot tell where a file is, but its directory may be
+ * being filled now. */
 static int wait_for_file(const struct migrate_old_index *index, const void *handle, size_t len,
 			 const struct timespec *deadline)
 {

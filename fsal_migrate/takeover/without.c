@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
-/* In place of this folder's other files where WITH_TAKEOVER is off. */
+/* Takes the place of this folder's other files where WITH_TAKEOVER is off. */
 #include "fsal_migrate/takeover/takeover.h"
 
 #include "log.h"
