@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
-/* A volume's connection to its retriever, and what the connection's thread finds out about the
- * volume. */
+/* A volume's connection to its retriever, and what is found out about the volume while the
+ * connection lasts. */
 #ifndef FSAL_MIGRATE_CONNECTION_H
 #define FSAL_MIGRATE_CONNECTION_H
 

@@ -8,7 +8,7 @@
 
 #include "lib/base/write_fully.h"
 
-#define LEVEL 5 /* of zstd: a higher one makes neither hashes nor paths much smaller */
+#define LEVEL 5 /* of zstd: paths get much smaller, and hashes do not */
 
 struct writer {
 	int fd;

@@ -9,9 +9,9 @@
  * does not block: it is busy (-EAGAIN), and is made again later, as after JUKEBOX.
  *
  * A name becomes NFS4_NOBODY only by the answer that nobody has it; the users of source.h report
- * that and give the object to OWNER_NOBODY.  The answer is kept for a minute, because the user may
- * be created.  After a failure the name is asked for again when a request needs it, at most twice a
- * second.  An object whose owner has no answer is not made.
+ * that and give the object to default-owner, else to OWNER_NOBODY.  The answer is kept for a
+ * minute, because the user may be created.  After a failure the name is asked for again when a
+ * request needs it, at most twice a second.  An object whose owner has no answer is not made.
  */
 #ifndef LIB_SOURCE_NFS_NFS4_OWNER_H
 #define LIB_SOURCE_NFS_NFS4_OWNER_H
