@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What an object here is to the one on the old server, which may have what never came. */
+/* What of an object's attributes here is new to the object on the old server, and what that one
+ * keeps: it may have attributes that were never brought over. */
 #ifndef CTL_ROLLBACK_ATTRS_THERE_H
 #define CTL_ROLLBACK_ATTRS_THERE_H
 
@@ -11,14 +12,15 @@
 
 struct volume_config;
 
-/* What is known of the object there that is given to. */
+/* What is known of the object on the old server that attributes are given to. */
 struct attrs_base {
-	unsigned told; /* of the volume: TOLD_*; 0: not known */
-	/* As it was before this run did anything to it; NULL: it was made by the way back, for one
-	 * that was made here, and has nothing that did not come from here. */
+	unsigned told; /* what the volume's source tells of: TOLD_*; 0: not known */
+	/* What it was before this run did anything to it.  NULL: the way back made it for an object
+	 * that was made here, or makes it anew, so that all that it has came from here. */
 	const struct stat *old;
 	bool set; /* its attributes may have been set here since the switch */
-	/* Attributes that it has from here all the same, and attrs_remember()'s; NULL: none. */
+	/* Names of attributes that it has from here where it might have one of its own, and the
+	 * notes of attrs_remember(); NULL: none. */
 	GHashTable *given;
 };
 
@@ -26,42 +28,47 @@ struct attrs {
 	struct stat st;	    /* times and size as clients see them; owners of the new server */
 	GHashTable *xattrs; /* name -> GBytes: ACLs, user attributes, Samba's descriptor */
 	char *target;	    /* of a symbolic link, else NULL */
-	bool partial;	    /* of a file, whose data is not all here */
+	bool partial;	    /* of a file: not all of its data is here */
 	struct omissions left;
 	uint64_t acl; /* omissions_acl(), where anything was left out */
-	/* The caller's. */
+	/* Set by the caller. */
 	bool held;		       /* attrs_give() changes nothing */
 	bool written;		       /* its data come from here */
 	const struct attrs_base *base; /* NULL: everything that it has there came from here */
-	GHashTable **gave; /* names for base->given, made where there are some; NULL: nobody asks */
+	GHashTable **gave; /* names for base->given, in a new table if any; NULL: not wanted */
 };
 
-/* Those to be given, of access and modification: what stands here for one that cannot be kept here
- * is not. */
+/* The times of access and modification that are to be given.  Where a time only stands here for one
+ * that cannot be kept here, the object's own time on the old server is returned. */
 void attrs_times(const struct attrs *attrs, struct timespec times[2]);
 
-/* How the object there was; NULL: everything that it has came from here. */
+/* The object on the old server before this run; NULL: everything that it has came from here. */
 static inline const struct stat *attrs_old(const struct attrs *attrs)
 {
 	return attrs->base ? attrs->base->old : NULL;
 }
 
 /*
- * What the object there was like before the way back gave it anything: noted where something here
- * may stand for it (left_out.h), durably, before the first gift.  So what a client gives back to
- * what it was here at the switch comes back there, too, whatever was given in between.
- * What somebody else does to it there before the first gift, or after one, counts as what it was
- * like: nothing brings back rights that he took away.
- * Into *given, made where it is none.  acls: by attrs_acls; NULL: none.  gives: attributes, and not
- * times alone; attrs_note_left() then says what came of it.
+ * Notes in *given what the object on the old server was like before the way back gave it anything.
+ * It is called where a value here may stand for another one (omissions.h), and its notes are made
+ * durable before the first attribute is given.  So when a client sets an object back to what it was
+ * here at the switch, the old server's object gets back what it had, whatever was given in between.
+ *
+ * What somebody else changes there, before the first attribute is given or after one, counts as the
+ * object's own: nothing brings back rights that he took away.
+ *
+ * *given NULL: a new table.  acls: in the order of attrs_acls; NULL: it has none.  gives:
+ * attributes will be given, and not times alone; then attrs_note_left() notes the result.
  */
 extern const char *const attrs_acls[2];
 void attrs_remember(GHashTable **given, const struct stat *st, GBytes *const acls[2], bool gives);
-/* given: NULL, or as it is noted. */
+/* Notes what the object is like after it was given attributes.  given: NULL, or what
+ * attrs_remember() made. */
 void attrs_note_left(GHashTable *given, const struct stat *st, GBytes *const acls[2]);
-/* FALSE: nothing was noted, and *st is as it was.  Sets owners, mode without type, and mtime. */
+/* Sets the owners, the mode (without the type) and the mtime of *st to those that were noted.
+ * FALSE: nothing was noted, and *st is unchanged. */
 bool attrs_was(const struct attrs *attrs, struct stat *st);
-/* NULL: it had none. */
+/* The ACL that was noted; NULL: it had none. */
 GBytes *attrs_was_acl(const struct attrs *attrs, const char *name);
 
 #define XATTR_NFS4_ACL "system.nfs4_acl"
@@ -69,23 +76,27 @@ GBytes *attrs_was_acl(const struct attrs *attrs, const char *name);
 bool attrs_is_carried(const char *name);
 /* NULL: it has none, or errno says why it cannot be read. */
 GBytes *attrs_read_xattr(const char *path, const char *name);
-/* NULL: there is none, or it is none. */
+/* NULL: value is NULL, or no ACL. */
 struct acl *attrs_decode_acl(GBytes *value);
-/* Whether the ACL of that name grants what the one there does, which came as one of NFS version 4.
- */
+/* Whether the object's ACL of that name here grants the same as `there`, its ACL on the old server,
+ * which came over as one of NFS version 4. */
 bool attrs_is_translated(const struct attrs *attrs, const char *name, GBytes *there);
-/* Whether the object there may have an attribute of this name, as it is called here, that never
- * came, though it is not here; it stays there then.  *doubted (or NULL): nobody knows. */
+/* Whether the object on the old server keeps an attribute of this name (as it is called here)
+ * although the object here has none: it may never have been brought.  *doubted (may be NULL):
+ * whether that is not known. */
 bool attrs_keeps(const struct attrs *attrs, const char *name, bool *doubted);
 #define ATTRS_DOUBTED "%s is not here, and may never have been brought: it stays there"
-/* security.NTACL is as the retriever made it: no Samba has set it since. */
+/* Whether descriptor, a value of security.NTACL, is as the retriever made it: Samba has not set it
+ * since. */
 bool attrs_is_brought(GBytes *descriptor);
-/* Whether the file there, fd, has what one that takes its place would not have. */
+/* Whether the old server's file fd has something that a file made from attrs in its place would
+ * lack. */
 bool attrs_holds_more(int fd, const struct attrs *attrs);
-/* It was given one of this name. */
+/* Notes that the object was given an attribute of this name. */
 void attrs_note_given(const struct attrs *attrs, const char *name);
-/* As if it had been given all that can only be a client's: who is killed while he gives it cannot
- * note it any more, and what a client removes then is known to have been here. */
+/* Notes in advance, as if they had been given, all attributes that can only be a client's: a run
+ * that is killed while it gives them can note nothing any more, and when a client removes one after
+ * that, it must be known to have been here. */
 void attrs_note_to_give(const struct attrs *attrs);
 
 #endif

@@ -1,36 +1,41 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What a scan of the journal found (JOURNAL_SCANNED) may not have been changed at all: it is
- * compared with what the old server has before anything is done there, and what is the same is
- * left alone.  Sizes and times do not say that a file is the same, as anybody can set a time back:
- * where they are, the bytes of both sides are read, unless the retriever has noted that the file
- * was not touched since it became whole (fill_notes.h).
+ * Compares objects on both servers.  An object that a scan of the journal found (JOURNAL_SCANNED)
+ * may not have been changed at all, so it is compared with the old server's object before anything
+ * is done there, and is left alone if it is the same.  Sizes and times do not prove that a file is
+ * the same, as anybody can set a time back: where the sizes agree, the bytes of both sides are
+ * read, unless the retriever has noted that the file was not touched since it became whole
+ * (fill_notes.h).
  */
 #ifndef CTL_ROLLBACK_DIFFERENCE_H
 #define CTL_ROLLBACK_DIFFERENCE_H
 
 #include "ctl/rollback/tree.h"
 
-/* Of enum todo DATA and META: what of them the object differs in, which is there.  Blocks for both
- * servers, changes nothing.  What cannot be read differs: who carries it will say why. */
+/* Which of todo (TODO_DATA, TODO_META) the object differs in from the old server's, which is there.
+ * An object that cannot be read counts as different: the step that carries it says why.  Blocks for
+ * both servers, changes nothing on either. */
 unsigned difference_of(struct tree *tree, struct node *node, unsigned todo);
-/* Whether what has no bytes of its own (a symbolic link, a device) is the same as the one there at
- * the path, st. */
+/* Whether an object without bytes of its own (a symbolic link, a device) is the same as the one at
+ * path on the old server, which has the attributes st. */
 bool difference_is_none(const struct tree *tree, const struct node *node, const char *path,
 			const struct stat *st);
 
-/* The ctime that it had when it got the data that it has: its names and attributes are of ours. */
+/* The ctime that the old server's object had when it got its present data.  Names and attributes
+ * that the way back gave may have moved its ctime since. */
 int64_t difference_version(const struct node *node);
-/* Whether nobody touched it there, as far as its times tell. */
+/* Whether nobody else has touched the object on the old server since the way back left it, or since
+ * the switch, as far as its times tell. */
 bool difference_is_as_left(const struct tree *tree, const struct node *node);
-/* Whether somebody else gave it a name there that it never had here. */
+/* Whether somebody else gave the object a name on the old server that it never had here. */
 bool difference_is_renamed(const struct tree *tree, const struct node *node);
-/* Nobody touched the old root: TARGET_STAGE moves its ctime. */
+/* Whether nobody else has touched the root on the old server.  TARGET_STAGE moves its ctime: if a
+ * killed run left that there, the moved ctime is not taken for somebody else's doing. */
 bool difference_root_is_as_left(const struct tree *tree);
-/* Whether somebody else changed it there, and not to what is here. */
+/* Whether somebody else changed the object on the old server, to something that is not here. */
 bool difference_by_others(const struct tree *tree, const struct node *node);
-/* And has other rights there than here, for which nothing stands here: attrs_remember() is for
- * that. */
+/* Whether somebody else changed it there, and its rights there differ from those here.  False if
+ * rights here only stand for others: attrs_remember() deals with these. */
 bool difference_of_rights(const struct tree *tree, const struct node *node);
 
 #endif

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Directories that somebody has to himself on the old server (SMB), so that what comes and goes in
- * them is not durable there, and does not count as carried. */
+/* Directories on an old SMB server that another client has open and lets nobody write to.  Names
+ * that come and go in them cannot be made durable there, and do not count as carried. */
 #ifndef CTL_ROLLBACK_EXCLUSIVE_H
 #define CTL_ROLLBACK_EXCLUSIVE_H
 
 #include "ctl/rollback/tree.h"
 
-/* The one that the node is in, or was removed from, of target_unsynced(); NULL: none. */
+/* The first directory of target_unsynced() that the node is in, or was removed from; NULL: none. */
 struct node *exclusive_directory(const struct tree *tree, const struct node *node);
-/* What an earlier run had begun with may have been left, or not synced at all: it is with the next
- * sync. */
+/* An earlier run may have ended before the directories of objects that it had begun were synced:
+ * the next sync makes them durable as well. */
 void exclusive_sync_begun(const struct tree *tree);
 
 #endif

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a run that was killed has left in TARGET_STAGE; there may be none.  FALSE with error set:
- * one line.  What is there is not known then, and nothing may be planned or made. */
+/* What a killed run has left in TARGET_STAGE, which may not be there at all.  FALSE with error set
+ * (one line): it is not known what is in TARGET_STAGE, and nothing may be planned or made. */
 #ifndef CTL_ROLLBACK_LEFTOVERS_H
 #define CTL_ROLLBACK_LEFTOVERS_H
 
 #include "ctl/rollback/tree.h"
 
-/* Finds what it had put aside. */
+/* Finds the objects that it had parked there. */
 bool leftovers_find(struct tree *tree, GError **error);
-/* Removes what it had begun to make, and notes before that it is not there. */
+/* Removes the objects that it had begun to make; before, the ledger notes that they are not
+ * there. */
 bool leftovers_clean(struct tree *tree, GError **error);
-/* After target_end(): a conflict for each that is there still, with what to do, but for what has a
- * line that says so (TARGET_IN_USE). */
+/* Call it after target_end(): adds a conflict, with what to do, for each object that is still
+ * there, except those whose own line says it (TARGET_IN_USE). */
 bool leftovers_tell(struct tree *tree, GError **error);
 
 #endif

@@ -1,37 +1,39 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Names in directories. */
+/* Lists directories on both servers, and finds the names of nodes in them. */
 #ifndef CTL_ROLLBACK_LISTING_H
 #define CTL_ROLLBACK_LISTING_H
 
 #include "ctl/rollback/tree.h"
 
 /*
- * Lists a directory: dir->names, and `wanted` of the active nodes in it.  What is in one that was
- * made, and has no row, came with it: it is appended to tree->active; what is in one that is
- * doubted (tree_is_doubted()), too, to be compared.  A directory that the retriever has not filled
- * yet is not compared.  0 or -errno; -ESTALE: it is gone.
+ * Lists a directory of the new server: sets dir->names, and `wanted` of the active nodes in it. If
+ * the directory was made since the switch, an object in it that has no row came with it; if it is
+ * doubted (tree_is_doubted()), each object in it is to be compared: such objects are appended to
+ * tree->active.  A directory that the retriever has not filled yet is not compared.  0 or -errno;
+ * -ESTALE: it is gone.
  */
 int listing_here(struct tree *tree, struct node *dir);
-/* Lists those on the old server that are compared, but for what was found just now: what is known
- * to be in that was not looked for yet, and would count as what the old server has alone.  FALSE
- * with error set. */
+/* Lists, on the old server, the directories that are compared, except those that were found just
+ * now (THERE_FOUND): objects that are known to be in these were not looked for yet, and would count
+ * as objects that the old server has alone.  FALSE with error set. */
 bool listing_there(struct tree *tree, GError **error);
 /*
- * Walks the whole tree for names of nodes (by inode number), which go to node->at.  A node of which
- * the journal knows no name either (BELONGS_UNKNOWN) and that is nowhere is another tree's: then it
- * is BELONGS_ELSEWHERE; and LEFT_UNSAID where it is in .migrate/, from where the retriever may
- * bring it.  One that has only names which came since the switch was made.
+ * Walks the whole tree of the new server for names of nodes (a table by inode number), which are
+ * added to node->at.  A node that has no name there, and of which the journal knows none either
+ * (BELONGS_UNKNOWN), is another tree's: BELONGS_ELSEWHERE.  A node without a name that is in
+ * .migrate/, from where the retriever may bring it, is LEFT_UNSAID.  A node that has only names
+ * which came since the switch was made since then.
  */
 void listing_search(struct tree *tree, GHashTable *nodes);
-/* Whether the administrator gave up the name (migratectl skip), so that it never was here; or one
- * like it somewhere else. */
+/* Whether the administrator skipped the name (migratectl skip), so that it was never here, or
+ * skipped the same name in another directory. */
 bool listing_was_skipped(struct tree *tree, const struct node *node);
-/* Likewise of what the directory has there, or one above it: nobody knows what that was, so nothing
- * of it was removed here. */
+/* Whether the administrator skipped the directory, or one above it: nobody knows what it has on the
+ * old server, so nothing of that was removed here. */
 bool listing_left(struct tree *tree, const struct node *dir);
 
-/* Whether the old server's object came here as several files, by the report of losses; asked for
- * one with several names there. */
+/* Whether the old server's object came here as several files, by the report of losses.  It is asked
+ * of an object that has several names there. */
 bool listing_is_parted(struct tree *tree, uint64_t fileid);
 
 #endif

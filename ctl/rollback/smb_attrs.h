@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What an object's attributes on the new server (attrs.h) are to an SMB server: what
- * smb_descriptor.h made of them once, and what Samba has written since.  Nothing here talks to a
- * server.
+ * Translates an object's attributes on the new server (attrs.h) into those of an SMB server.  Here
+ * they are what smb_descriptor.h made of the old server's, and what Samba has written since.
+ * Nothing here talks to a server.
  */
 #ifndef CTL_ROLLBACK_SMB_ATTRS_H
 #define CTL_ROLLBACK_SMB_ATTRS_H
@@ -21,10 +21,10 @@ struct smb_attrs {
 	bool has_sacl;
 	uint64_t created, accessed, written; /* NTTIME; 0: as it is there */
 	uint32_t attributes;		     /* 0: as they are there */
-	bool added;			     /* and those that it has there stay */
+	bool added;			     /* attributes that it has there stay as well */
 	bool sparse;
 	GHashTable *streams;	/* ":NAME:$DATA" -> GBytes */
-	const struct attrs *of; /* for attrs_keeps(); NULL: everything it has came from here */
+	const struct attrs *of; /* for attrs_keeps(); NULL: all that it has came from here */
 };
 
 /* What SMB has no place for goes to lost.  smb->of is attrs. */
@@ -34,9 +34,9 @@ void smb_attrs_clear(struct smb_attrs *smb);
 
 /* Self-relative; NULL with *why. */
 GByteArray *smb_attrs_encode(const struct nt_descriptor *sd, const char **why);
-/* The extended attribute that a stream is here; g_free. */
+/* The name of the extended attribute that keeps a stream here; g_free. */
 char *smb_attrs_stream(const char *name);
-/* Whether a self-relative descriptor, the object's descriptor here, has audit entries. */
+/* Whether a self-relative descriptor, or the object's descriptor here, has audit entries. */
 bool smb_attrs_audits(const uint8_t *sd, size_t len);
 bool smb_attrs_audited(const struct attrs *attrs);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What an old server is reached by: target.h says what each of these does, beside what is said
- * here.
- */
+/* How an old server's tree is reached: a table of functions for a mount, and one for SMB.  target.h
+ * says what each of these functions does, beside what is said here. */
 #ifndef CTL_ROLLBACK_TARGET_OPS_H
 #define CTL_ROLLBACK_TARGET_OPS_H
 
@@ -17,13 +16,14 @@ struct target_ops {
 	bool several;		  /* target_takes_several() */
 	const char *cannot_write; /* what to do then */
 	void (*close)(struct target *target);
-	/* TARGET_STAGE is ours alone, and so is what will be made in it; where the server cannot
-	 * keep that, it says so.  -EPERM: it is another's. */
+	/* Closes TARGET_STAGE, and what will be made in it, to other users; if the server cannot
+	 * keep that, logs it.  -EPERM: it is another user's. */
 	int (*protect)(struct target *target);
 	/* these seven may be NULL */
 	GHashTable *(*unsynced)(struct target *target);
 	void (*sync_names)(struct target *target, const char *dir);
-	/* Of an object that was just made: -EPERM if we are not who may give owners there. */
+	/* For an object that was just made: -EPERM if the user that the way back writes as may not
+	 * set owners there. */
 	int (*owns)(struct target *target, const char *path);
 	const char *(*objection)(const char *path, mode_t mode);
 	bool (*holds_more)(struct target *target, const char *path, const struct attrs *attrs);
@@ -59,7 +59,7 @@ struct target {
 	const struct target_ops *ops;
 	char *where;	       /* for messages; freed by ops->close() */
 	struct timespec mtime; /* of the root, before target_begin() */
-	int64_t ctime;	       /* likewise, ns */
+	int64_t ctime;	       /* ns, of the root, before target_begin() */
 	bool left;	       /* TARGET_STAGE was there */
 };
 

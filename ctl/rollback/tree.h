@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Both trees, as far as the journal says that they differ: a node for each object that clients
- * changed, and for the directories that lead to one.
+ * changed, and for each directory that leads to one.
  *
  * A node is known by its kernel handle on the new server.  Its places on the old server (`at`) are
- * kept right while objects are moved there; its path there is made of them each time.
+ * kept right while objects are moved there; its path there is made from them each time.
  */
 #ifndef CTL_ROLLBACK_TREE_H
 #define CTL_ROLLBACK_TREE_H
@@ -20,7 +20,7 @@
 #include "journal/store/reader.h"
 #include "lib/config/volume_config.h"
 
-#define DEPTH_MAX 65536 /* directories above each other: in a circle are more */
+#define DEPTH_MAX 65536 /* directories above each other; more are a circle */
 
 enum todo {
 	TODO_MAKE = 1 << 0,
@@ -28,38 +28,43 @@ enum todo {
 	TODO_DATA = 1 << 2,
 	TODO_META = 1 << 3,
 	TODO_REMOVE = 1 << 4,
-	TODO_PARK = 1 << 5,  /* out of the way, before something else takes its place */
-	TODO_TIMES = 1 << 6, /* of a directory, when all is done in it */
+	TODO_PARK = 1 << 5,  /* goes out of the way before something else takes its place */
+	TODO_TIMES = 1 << 6, /* of a directory, when everything in it is done */
 };
 
 struct place {
 	struct node *dir; /* NULL: TARGET_STAGE */
 	char *name;
-	bool guessed; /* of the switch: there is no row, and it is so here now */
+	bool guessed; /* no row tells the place at the switch: this is the one here now */
 };
 
-/* On the new server.  HERE_STUB: as far as is known; HERE_WHOLE: no stub, and so for ever (I1). */
+/* On the new server.  HERE_STUB: it may be a stub; HERE_WHOLE: it is no stub, and will never be one
+ * (I1). */
 enum here { HERE_NOT, HERE_STUB, HERE_WHOLE };
-/* On the old server.  THERE_FOUND: just now, and what is in it was not looked for yet. */
+/* On the old server.  THERE_FOUND: it was found just now, and the objects in it were not looked for
+ * yet. */
 enum there { THERE_NOT, THERE_FOUND, THERE_SEEN };
-/* Others led to it; its row is dealt with; or it is not in the window (rows.h). */
+/* SCOPE_MET: other nodes led to it; SCOPE_LOADED: its row is dealt with; SCOPE_PASSIVE: it is not
+ * in the window (rows.h). */
 enum scope { SCOPE_MET, SCOPE_LOADED, SCOPE_PASSIVE };
-/* It is to be here first; likewise, and it holds more there than a copy of it would. */
+/* DATA_FETCHED: the data must be here first; DATA_IN_PLACE: they must, too, and are written in
+ * place, because the file on the old server holds more than a copy of it would. */
 enum data { DATA_AS_IT_IS, DATA_FETCHED, DATA_IN_PLACE };
 
-/* To which tree, by its names here. */
+/* The tree that an object belongs to, by its names here. */
 enum belongs {
 	BELONGS_HERE,
-	BELONGS_UNKNOWN,   /* its row has no name: the journal may have it for another tree's */
+	BELONGS_UNKNOWN,   /* its row has no name: it may be another tree's */
 	BELONGS_ELSEWHERE, /* to another tree of the file system */
 	BELONGS_NOWHERE,   /* it is here, and no name of it is to come */
 };
 
-/* Why it is not dealt with; a later one of these takes the place of one before. */
+/* Why a node is not dealt with.  Of two reasons the later one in this list counts. */
 enum left {
 	LEFT_NOT,
-	/* it cannot be there, and comes again in each run, or what is in it would be forgotten;
-	 * what waits for a window removes it; or, in one, it is not to be touched (FATE_STAYS) */
+	/* no line tells of it: it cannot be on the old server, and comes again in each run, or what
+	 * is in it would be forgotten; or an object that waits for a window replaces it; or, in a
+	 * window, it is not to be touched (FATE_STAYS) */
 	LEFT_UNSAID,
 	LEFT_STAYS, /* on the old server alone */
 	LEFT_LATER, /* it is being changed: for the next run */
@@ -71,9 +76,9 @@ struct node {
 	unsigned flags;	     /* enum journal_flags */
 	enum scope scope;
 	bool active;   /* it is to be dealt with */
-	bool made;     /* was not there at the switch */
+	bool made;     /* it was made since the switch */
 	bool compared; /* a directory whose names are looked at */
-	/* what is here now says that it was not, or that it had one of its places; no row does */
+	/* no row says that it was made, or that it had one of its places, but what is here now */
 	bool made_guessed, guessed;
 	/* the new server */
 	enum here here;
@@ -82,37 +87,37 @@ struct node {
 	struct stat st;
 	GPtrArray *wanted;     /* of struct place: its names in compared directories */
 	GHashTable *names;     /* of a compared directory: name -> active node or NULL */
-	GHashTable *not_there; /* names that it had not at the switch: tree_was_named(); or NULL */
+	GHashTable *not_there; /* names that it did not have at the switch */
 	/* the old server */
 	struct ledger_entry carried;
-	bool was_carried; /* and is there since, as far as is known */
+	bool was_carried; /* `carried` is known, and it is there since, as far as is known */
 	bool looked;
 	bool strayed;	   /* somebody gave it a name there that it never had here */
-	bool theirs;	   /* somebody else changed it there: so it is in later runs */
-	bool their_rights; /* likewise, maybe rights, and it is not given any from here */
+	bool theirs;	   /* somebody else changed it there, which later runs are told, too */
+	bool their_rights; /* changed there by others, maybe its rights: gets none from here */
 	enum there there;
-	uint64_t fileid;     /* that its stub says it has there, or 0 */
-	struct stat old;     /* as planned, or as our last step left it */
+	uint64_t fileid;     /* on the old server, as its stub says; or 0 */
+	struct stat old;     /* as planned, or as the last step of the way back left it */
 	struct stat *staged; /* in TARGET_STAGE, or NULL */
-	int64_t version; /* by which its stub knows it: its ctime before we did anything to it */
+	int64_t version; /* its ctime there before the way back touched it, as its stub knows it */
 	char *last_path; /* where it was looked for */
 	struct node *last_dir;
 	struct node *seen_in; /* of a directory: where a scan of the journal saw it */
-	GPtrArray *at;	      /* of struct place; those in directories that are compared, or one */
+	GPtrArray *at;	      /* of struct place: those in directories that are compared, or one */
 	GHashTable *listed;   /* of a directory: its names there (target_list), or NULL */
 	/* what is to be done: enum todo */
 	unsigned todo, depth;
 	enum data data;
 	enum left left;
-	const char *why; /* it stays; or in what a comparison says that it differs; or NULL */
+	const char *why; /* why it stays, or in what it differs by a comparison; or NULL */
 	const char *conflict;
 	/* what was done */
 	bool moved;   /* since it was planned */
-	bool entered; /* a directory: names came or went since */
-	bool former;  /* what it replaced there is in TARGET_STAGE still */
-	bool noted;   /* all */
-	/* What carry.c noted before it did anything, and what it was until then: put back where
-	 * nothing was begun. */
+	bool entered; /* a directory: names came or went since it was planned */
+	bool former;  /* its former version is still in TARGET_STAGE */
+	bool noted;   /* its row, and what was done, are in the ledger */
+	/* carry.c noted what it was about to do; it has begun with that; and what was noted before,
+	 * which is put back if nothing was begun. */
 	bool intended, begun, was_touching, was_theirs;
 	GHashTable *had; /* carried.given */
 	bool unsettled;	 /* a directory: something in it is left, so it is compared again */
@@ -123,23 +128,23 @@ struct problem {
 	unsigned todo; /* of tree->planned */
 };
 
-/* listing.c's: the names of the report of losses that were given up.  The report grows at its end
- * while it is used. */
+/* For listing.c: the skipped names in the report of losses.  The report grows at its end while it
+ * is used. */
 struct skipped {
 	GHashTable *paths, *names; /* sets: the paths, and the last component of each; or NULL */
 	struct stat st;		   /* of the report, as far as it was read: st_size */
 };
 
-/* rows.c's: what waits for windows. */
+/* For rows.c: what waits for windows. */
 struct deferred {
 	FILE *handles;	  /* struct migrate_binding of all that waits; NULL: nothing does */
 	uint64_t waiting; /* so many of them are not in a window yet */
-	GHashTable *dirs; /* where things were made: a handle -> what became of it */
+	GHashTable *dirs; /* directories where objects were made: a handle -> what became of it */
 	/* handles of objects here that have a conflict -> its text: they come again */
 	GHashTable *told;
 	GHashTable *fates;   /* fileids of what the first plan knew there -> enum fate */
-	bool looked, missed; /* rows_spare(): something was not found there, by now */
-	bool left;	     /* something is, so that the generations are not noted */
+	bool looked, missed; /* rows_spare(): all that waits was looked at; something was missing */
+	bool left;	     /* something was left, so that the generations are not noted */
 };
 
 struct tree {
@@ -153,7 +158,7 @@ struct tree {
 	const bool *stop; /* when it becomes true, looking ends; NULL: it does not */
 	bool unread;	  /* a directory here could not be read: names are not known */
 	bool vanished;	  /* a scan of the journal has to say whether something here is gone */
-	bool unscanned;	  /* nor could a scan of the journal: what cannot be opened may be that */
+	bool unscanned;	  /* a scan of the journal could not read everything */
 	bool serving;	  /* clients go on here: what is moved there has to be whole here */
 	/* Waits until the journal has all that was done here; NULL: nothing is done meanwhile. */
 	bool (*settle)(struct journal_reader *journal, GError **error);
@@ -169,12 +174,12 @@ struct tree {
 	GHashTable *parted;   /* a set of fileids: listing_is_parted(); NULL: nobody asked */
 	GPtrArray *active;    /* nodes, in order; those of the old server alone as well */
 	GPtrArray *conflicts; /* of struct problem */
-	GPtrArray *losses;    /* likewise */
-	GPtrArray *planned;   /* likewise: what is to be done, and why; NULL: nobody asks */
+	GPtrArray *losses;    /* of struct problem */
+	GPtrArray *planned;   /* of struct problem: what is to be done, and why; NULL: not wanted */
 	GPtrArray *all;	      /* every node, to be freed */
 	struct deferred deferred;
-	bool window;  /* what is loaded is one (rows.h) */
-	bool carries; /* and those before it were carried */
+	bool window;  /* a window is loaded (rows.h) */
+	bool carries; /* the plans before it were carried */
 };
 
 /* Takes nothing over. 0 and *tree, or NULL with *error. */
@@ -182,17 +187,18 @@ struct tree *tree_open(const struct volume_config *config, struct journal_reader
 		       struct ledger *ledger, struct target *target, int64_t switched,
 		       GError **error);
 void tree_close(struct tree *tree);
-/* Forgets all nodes but for a new one of the root: for the next window. */
+/* Forgets all nodes, and makes a new one of the root: for the next window. */
 void tree_empty(struct tree *tree);
 
-/* Whether it is to stop; then with error set, if that is not NULL. */
+/* Whether tree->stop has become true; then error is set, too, if it is not NULL. */
 bool tree_stops(const struct tree *tree, GError **error);
 
 /* The node of a handle, with what is known of it; made where there is none. */
 struct node *tree_node(struct tree *tree, const struct migrate_binding *handle);
-/* It is to be dealt with. */
+/* Marks the node as one that is to be dealt with. */
 void tree_activate(struct tree *tree, struct node *node);
-/* One that only the old server has: its handle is its fileid there, of type 0. */
+/* A new node of an object that only the old server has; its handle is its fileid there, of type
+ * 0. */
 struct node *tree_node_there(struct tree *tree, struct node *dir, const char *name,
 			     uint64_t fileid);
 /* Whether the name is the node's on the new server now. */
@@ -203,16 +209,17 @@ int tree_open_node(const struct tree *tree, const struct node *node, int flags);
 /* FALSE: it has none, as far as is known.  Clear *stub afterwards whatever was returned. */
 bool tree_load_stub(const struct tree *tree, const struct node *node, struct migrate_stub *stub);
 
-/* What is known of what the node's object has on the old server: for attrs_give() to it, or, new,
- * to one that takes its place.  Points into the node. */
+/* Sets *base to what is known of the attributes that the node's object has on the old server, for
+ * attrs_give() to it or, if new_one, to one that takes its place.  *base points into the node. */
 void tree_base(const struct tree *tree, const struct node *node, bool new_one,
 	       struct attrs_base *base);
 
-/* What clients have changed until now is durable on the new server, if there is anything to be
- * dealt with.  0 or -errno. */
+/* Makes durable on the new server what clients have changed until now, if there is anything to deal
+ * with.  0 or -errno. */
 int tree_sync(const struct tree *tree);
 
-/* It has this name now, and no row says that it had it not at the switch. */
+/* Takes a name that the node has now for one that it had at the switch, as no row says
+ * otherwise. */
 void tree_guess(struct node *node, struct node *dir, const char *name);
 bool tree_is_gone(const struct node *node);
 
@@ -227,7 +234,7 @@ static inline bool tree_has_one_name(const struct node *node)
 	return S_ISDIR(node->old.st_mode) || node->old.st_nlink == 1;
 }
 
-/* The one that it is in, or is to be in; NULL: none. */
+/* The directory that it is in, or is to be in; NULL: none. */
 static inline const struct node *tree_directory(const struct node *node)
 {
 	const GPtrArray *places = node->at->len ? node->at : node->wanted;
@@ -238,7 +245,8 @@ static inline const struct node *tree_directory(const struct node *node)
 void place_add(GPtrArray *places, struct node *dir, const char *name);
 /* Its index, or -1. */
 int place_find(const GPtrArray *places, const struct node *dir, const char *name);
-/* Whether the name is to go: in a directory that was compared, or is gone, or in TARGET_STAGE. */
+/* Whether the name on the old server is to go: it is in a directory that was compared, or is gone,
+ * or in TARGET_STAGE. */
 static inline bool tree_drops(const struct node *node, const struct place *place)
 {
 	return place_find(node->wanted, place->dir, place->name) < 0 &&
@@ -255,38 +263,39 @@ char *tree_place_path(const struct node *node, const struct place *place);
 #define STAGE_NEW     'n'
 #define STAGE_BEGUN   'b' /* one that an earlier run made, and that goes */
 #define STAGE_FORMER  'o' /* what was replaced */
-#define STAGE_DROPPED 'd' /* a name that goes, of what keeps another */
+#define STAGE_DROPPED 'd' /* a name that goes, of an object that keeps another */
 char *tree_stage_name(const struct node *node, char kind);
-/* FALSE: it is none. */
+/* FALSE: it is no such name. */
 bool tree_stage_parse(const char *name, struct migrate_binding *handle);
 /* Whether it had a name at the switch that it has now. */
 bool tree_was_named(const struct node *node, const struct node *dir, const char *name);
 /*
- * Its names at the switch may be another's: in a gap of the journal it, or a directory that it was
- * in, may have been renamed, and neither a stub nor what was carried tells its fileid.  The rename
- * of a directory shows in the one that it came to.
+ * Whether the names that it seems to have had at the switch may be another object's: in a gap of
+ * the journal it, or a directory that it was in, may have been renamed, and neither a stub nor what
+ * was carried tells its fileid.  The renaming of a directory shows in the directory that it came
+ * to.
  */
 bool tree_is_doubted(const struct node *node);
 /* The row knows no name of its object. */
 bool tree_is_unplaced(const struct journal_row *row);
-/* It, and all that it has, is to be compared. */
+/* Marks the node, with all that it has, as one to be compared. */
 void tree_doubt(struct node *node);
 
-/* One line for people: of the node, by the name that it has, or had. */
+/* Adds one line for people to tree->conflicts, with the name that the node has or had. */
 void tree_conflict(struct tree *tree, struct node *node, const char *text);
-/* Its conflict, also where that is of an earlier window; NULL: none. */
+/* The text of its conflict, also of one from an earlier window; NULL: none. */
 const char *tree_told(const struct tree *tree, const struct node *node);
-/* It could not be dealt with, for the reason ret (-errno), and is left for a later run: a line.  0;
- * or ret, where the old server takes nothing at all. */
+/* The node could not be dealt with, for the reason ret (-errno): leaves it for a later run, with a
+ * line.  0; or ret, if the old server takes nothing at all. */
 int tree_leave(struct tree *tree, struct node *node, const char *what, int ret);
-/* The directories that it is in, or is to be in, are compared again. */
+/* Has the directories that it is in, or is to be in, compared again. */
 void tree_unsettle(struct node *node);
 void tree_loss(struct tree *tree, const struct node *node, const char *text);
-/* node->todo is to be done: in tree->planned, if that is wanted. */
+/* Adds node->todo to tree->planned, if that is wanted. */
 void tree_plan(struct tree *tree, const struct node *node, const char *why);
-/* The list that is to be tree->planned. */
+/* A new list, for tree->planned. */
 GPtrArray *tree_problems_new(void);
-/* Its path on the new server, or the one on the old server; g_free. */
+/* Its path on the new server or, if it has none, the one on the old server; g_free. */
 char *tree_shown_path(const struct node *node);
 
 #endif
