@@ -10,14 +10,14 @@
 
 struct ask_all_member {
 	char *name;
-	/* Of the last question that was answered, or that nobody can answer: 0 and reply; or
-	 * -errno, as ctl_complain_of() takes it, and text. */
+	/* Of the last question that was answered, or that nobody can answer.  status 0: reply is
+	 * set; -errno: as ctl_complain_of() takes it, with text. */
 	int status;
 	char *text;
 	GKeyFile *reply;
 	bool waits;   /* a question has no answer yet */
 	gint64 asked; /* when; g_get_monotonic_time() */
-	/* the crowd's own */
+	/* for ask_all.c alone */
 	char *socket;
 	struct migrate_volume *volume;
 	uint64_t request;
@@ -33,11 +33,12 @@ struct ask_all {
 struct ask_all *ask_all_new(const struct ctl *ctl);
 void ask_all_free(struct ask_all *crowd);
 
-/* Asks those that owe no answer. */
+/* Asks all retrievers that owe no answer. */
 void ask_all_ask(struct ask_all *crowd, const char *command);
 /*
- * Takes answers until nobody owes one, or until `deadline` (g_get_monotonic_time(); 0: however long
- * a retriever takes that is there).  Who cannot be reached owes none: -ENOTCONN, -ETIME or -EPROTO.
+ * Takes answers until no retriever owes one, or until `deadline` (g_get_monotonic_time(); 0:
+ * however long a retriever takes that is there).  A retriever that cannot be reached owes none: its
+ * status is -ENOTCONN, -ETIME or -EPROTO.
  */
 void ask_all_wait(struct ask_all *crowd, gint64 deadline);
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the lists of what is to be done have in common: they are printed, and somebody ticks them.
- */
+/* The check-lists of things to do that commands print, and that somebody ticks. */
 #ifndef CTL_CHECKLIST_H
 #define CTL_CHECKLIST_H
 
@@ -9,12 +8,12 @@
 #include "lib/config/volume_config.h"
 
 void checklist_item(const char *format, ...) G_GNUC_PRINTF(1, 2);
-/* Lines below an item: the first ones, and how many more there are. */
+/* Prints lines below an item: the first ones, and how many more there are. */
 void checklist_lines(const GPtrArray *lines);
 /*
- * "client:/path" of each client by NFS version 3 that has the source's tree mounted, a part of it,
- * or what it is a part of, as far as the old server tells.  Safe to print; some may be gone.  NULL
- * with error set, one line.  Blocks.
+ * Lists "client:/path" for each client of NFS version 3 that has mounted the source's tree, a part
+ * of it, or a directory above it, as far as the old server tells.  Safe to print; some clients may
+ * be gone.  NULL with error set, one line.  Blocks.
  */
 GPtrArray *checklist_mounts(const struct volume_config *config, GError **error);
 

@@ -25,17 +25,17 @@ struct ctl {
 	const char *config_file;    /* NULL: the usual one */
 	const char *socket;	    /* NULL: as the configuration says */
 	gboolean json, accept;	    /* of the commands that have them */
-	gboolean yes, dry_run;	    /* likewise: do not ask; only say what would be done */
+	gboolean yes, dry_run;	    /* of these, too: do not ask; only say what would be done */
 	const char *reason, *below; /* of errors, retry, skip; NULL: not given */
 	gboolean all;	    /* or wave, of commands for several volumes: instead of their names */
 	const char *wave;   /* NULL: not given */
-	const char *volume; /* the one, or that whose turn it is; NULL: none was named */
-	char **volumes;	    /* all that were chosen; NULL-terminated */
-	bool many;	    /* they are not one */
-	char **arguments;   /* that follow it; NULL-terminated */
+	const char *volume; /* the only one, or the one whose turn it is; NULL: none was named */
+	char **volumes;	    /* all chosen ones; NULL-terminated */
+	bool many;	    /* there is not exactly one */
+	char **arguments;   /* that follow the volumes; NULL-terminated */
 };
 
-/* Each stands in the file of its name, behind its code. */
+/* Each command is at the end of the file of its name. */
 struct command {
 	const char *name;
 	const char *arguments; /* for the help */
@@ -44,20 +44,19 @@ struct command {
 	const GOptionEntry *options; /* in the order of the help, {NULL} at their end; or NULL */
 	enum {
 		CTL_EACH = 1,	  /* for several volumes: one after the other */
-		CTL_AT_ONCE = 2,  /* for several volumes: it knows of all; else for one, or none */
+		CTL_AT_ONCE = 2,  /* for several volumes, all at once; or for one, or none */
 		CTL_UNLISTED = 4, /* a unit runs it, and hardly anybody else */
-		CTL_MONITORS = 8, /* who is in MONITOR_GROUP may do it too, not root alone */
+		CTL_MONITORS = 8, /* members of MONITOR_GROUP may do it, too, not root alone */
 	} flags;
-	/* For the help, each in a line of at most 80 columns: the command and its arguments; what
-	 * changes by it; the exit statuses, CTL_EXITS where that is NULL. */
+	/* For the help, each in a line of at most 80 columns: the command with its arguments; what
+	 * it changes; the exit statuses (NULL: CTL_EXITS). */
 	const char *example, *changes, *exits;
-	int own; /* of several volumes: arguments behind the names; -1: all but the first name */
-	const gboolean *rootless; /* the option with which everybody may */
+	int own; /* arguments behind the names of several volumes; -1: all but the first name */
+	const gboolean *rootless; /* the option with which everybody may do it */
 	enum ctl_exit (*run)(const struct ctl *ctl);
 };
 #define CTL_EXITS_ALONE                                                                            \
-	"0 done, 1 refused or failed, 2 wrong usage" /* of what asks no retriever                  \
-						      */
+	"0 done, 1 refused or failed, 2 wrong usage" /* of commands that ask no retriever */
 #define CTL_EXITS   CTL_EXITS_ALONE ", 3 no retriever"
 #define CTL_SEVERAL (CTL_EACH | CTL_AT_ONCE)
 /* NAME_command, which run_NAME() does. */
@@ -83,7 +82,7 @@ extern const struct command abandon_command, accept_command, aside_command, atta
 	{                                                                                          \
 		name, 0, 0, G_OPTION_ARG_FILENAME, &(variable), help, value                        \
 	}
-/* Those that several commands have; ctl_given is for these alone. */
+/* Options that several commands have; ctl_given is for these alone. */
 extern struct ctl ctl_given;
 #define CTL_OPTION_JSON	   CTL_FLAG("json", ctl_given.json, "print JSON")
 #define CTL_OPTION_ACCEPT  CTL_FLAG("accept", ctl_given.accept, "what it stops for is right")
@@ -97,20 +96,20 @@ extern struct ctl ctl_given;
 	CTL_STRING("reason", ctl_given.reason, "those whose reason contains TEXT", "TEXT"),        \
 		CTL_FILE("below", ctl_given.below, "those of DIRECTORY and what is below it",      \
 			 "DIRECTORY")
-/* Of what has no others. */
+/* For commands that have no other options. */
 extern const GOptionEntry ctl_options_volumes[];
 
-/* One line on stderr, with the program's name before it.  FALSE. */
+/* Prints one line on stderr, with the program's name before it.  Returns FALSE. */
 gboolean ctl_complain(const char *format, ...) G_GNUC_PRINTF(1, 2);
-/* The same of what might come next, where nothing went wrong: for who looks at a terminal, not in
- * the midst of what another program shows of the output. */
+/* Prints in the same way what might come next, where nothing went wrong; only if stdout and stderr
+ * are a terminal, so that it is not in the midst of what another program shows of the output. */
 void ctl_hint(const char *format, ...) G_GNUC_PRINTF(1, 2);
 
 /*
- * Before what cannot be undone, by a command that has CTL_OPTION_YES.  The text says which volume,
- * and what will be gone; it has no full stop.  CTL_OK: go on: --yes was given, or somebody at the
- * terminal said so.  Else nothing is to be done, and a line on stderr says why; without a terminal
- * that names --yes.
+ * Asks before something is done that cannot be undone, in a command that has CTL_OPTION_YES.  The
+ * text says which volume, and what will be gone; it has no full stop.  CTL_OK: go on: --yes was
+ * given, or somebody at the terminal agreed.  Otherwise do nothing: a line on stderr says why;
+ * without a terminal the line names --yes.
  */
 enum ctl_exit ctl_confirm(const struct ctl *ctl, const char *format, ...) G_GNUC_PRINTF(2, 3);
 
@@ -121,33 +120,34 @@ struct volume_config;
 
 /* The volume's socket, or NULL with a line on stderr.  g_free. */
 char *ctl_socket(const struct ctl *ctl, const char *volume);
-/* Whether it is not forbidden to this process: only then is it known who listens there. */
+/* Whether this process may connect to the socket: only then is it known who listens there. */
 bool ctl_may_connect(const char *socket);
 /* Connects later.  NULL with *result set and a line on stderr.  volume is copied. */
 struct ctl_link *ctl_link_open(const struct ctl *ctl, const char *volume, enum ctl_exit *result);
 void ctl_link_close(struct ctl_link *link);
 /*
- * Sends a command and waits for its answer, however long the retriever takes as long as it is
- * there.  CTL_OK and *reply (may be NULL; else to be freed), or another status; then a line is
- * printed on stderr unless quiet.
+ * Sends a command and waits for its answer: without a limit, while the retriever is there.  CTL_OK
+ * and *reply (may be NULL; else to be freed), or another status; then a line is printed on stderr
+ * unless quiet.
  */
 enum ctl_exit ctl_ask(struct ctl_link *link, const char *command, bool quiet, GKeyFile **reply);
 /* The same with a link of its own. */
 enum ctl_exit ctl_ask_once(const struct ctl *ctl, const char *command, GKeyFile **reply);
-/* After CTL_NO_RETRIEVER: there is one that does not answer. */
+/* After CTL_NO_RETRIEVER: whether there is a retriever, which does not answer. */
 bool ctl_link_is_silent(const struct ctl_link *link);
 /* The retriever's answer, cut to whole lines; NULL: it makes no sense. */
 GKeyFile *ctl_parse(char *text);
 /* The volume's configuration, or NULL with a line on stderr.  config_free(). */
 struct volume_config *ctl_config(const struct ctl *ctl);
-/* The same without a line; NULL too with --socket: then nobody says whose it is. */
+/* The same without a line; also NULL with --socket, as nobody knows then whose socket it is. */
 struct volume_config *ctl_known_config(const struct ctl *ctl);
-/* What a status of an answer means: -ENOTCONN: nobody is there; -ETIME: somebody, who does not
- * answer; -EPROTO: of another version; any other: refused, and text says why. */
+/* Prints what the status of an answer means: -ENOTCONN: there is no retriever; -ETIME: there is
+ * one, which does not answer; -EPROTO: it is of another version; any other: it refused, and text
+ * says why. */
 void ctl_complain_of(const char *name, int status, const char *text);
 enum ctl_exit ctl_exit_of(int status);
-/* How long a retriever may be absent, which may be starting or restarting; and how long one that
- * listens may take to say hello, which may have a busy machine. */
+/* How long a retriever may be absent, as it may be starting or restarting; and how long one that
+ * listens may take to say hello, as its machine may be busy. */
 #define CTL_ABSENT_MS 3000
 #define CTL_SILENT_MS 15000
 
@@ -156,12 +156,13 @@ enum ctl_exit ctl_exit_of(int status);
 /* Which volumes a command is for: those that are named, or those of ctl->wave, or all.  FALSE with
  * a line on stderr. */
 gboolean ctl_choose(struct ctl *ctl, char **names);
-/* One after the other, whatever becomes of those before; the worst of all. */
+/* Runs a command for one volume after the other, whatever became of those before; returns the worst
+ * status. */
 enum ctl_exit ctl_in_turn(const struct ctl *ctl, enum ctl_exit (*run)(const struct ctl *ctl));
-/* Says that a command is for several, if it is. */
+/* If a command is for several volumes, says so. */
 void ctl_announce(const struct ctl *ctl, const char *command);
-/* Asks all of them at once, and says so when it is done, in one line each: NAME in text is the
- * volume's. */
+/* Asks the retrievers of all volumes at once, and prints one line for each that has done it: NAME
+ * in text is replaced by the volume's name. */
 enum ctl_exit ctl_ask_and_say(const struct ctl *ctl, const char *command, const char *text);
 
 /* Calls each for every failure that the retriever lists. */
@@ -169,16 +170,16 @@ typedef void (*ctl_error_fn)(void *arg, const char *path, const char *reason);
 enum ctl_exit ctl_each_error(const struct ctl *ctl, struct ctl_link *link, ctl_error_fn each,
 			     void *arg);
 
-/* "1%" or "0.5" of CTL_SAMPLE_ALL.  FALSE, and a line on stderr: it is neither. */
+/* Parses a share of CTL_SAMPLE_ALL: "1%" or "0.5".  FALSE, and a line on stderr: it is neither. */
 #define CTL_SAMPLE_ALL 100000
 bool ctl_parse_sample(const char *command, const char *text, unsigned *sample);
 
-/* --reason and --below as lines of a command (errors_filter_take()). */
+/* Adds --reason and --below as lines of a command (errors_filter_take()). */
 void ctl_add_filter(const struct ctl *ctl, GPtrArray *lines);
-/* Whether they can be sent; else says why not. */
+/* Whether these can be sent; if not, says why. */
 bool ctl_check_filter(const struct ctl *ctl, const char *command);
 
-/* Percent: how surely a sample of n files would have had one that differs, if CTL_FRACTION of all
+/* Percent: how likely a sample of n files would have had one that differs, if CTL_FRACTION of all
  * files differed. */
 #define CTL_FRACTION 0.001
 double ctl_confidence(uint64_t n);
@@ -190,12 +191,12 @@ enum ctl_exit ctl_overview(const struct ctl *ctl, bool watch);
 /* report --final (final.c); key: NULL: it is not signed */
 enum ctl_exit ctl_final(const struct ctl *ctl, const char *output, const char *key);
 
-/* Adds to a status how far the old server follows, where it does; and prints that. */
+/* Adds to a status how far the old server follows, if it does; the second function prints that. */
 void ctl_rollback_status(const struct ctl *ctl, const char *volume, GKeyFile *status);
 void ctl_rollback_print_status(GKeyFile *status);
 /*
- * Lists, as `changes` does, those that wanted() says, max at most; how many there are to *count.
- * false with *error.
+ * Lists, as `changes` does, the changes for which wanted() is true, max at most; *count: how many
+ * there are.  false with *error.
  */
 struct journal_reader;
 struct journal_row;
@@ -203,16 +204,16 @@ bool ctl_list_changes(const struct ctl *ctl, const struct volume_config *config,
 		      struct journal_reader *reader,
 		      bool (*wanted)(void *arg, const struct journal_row *row), void *arg,
 		      uint64_t max, uint64_t *count, GError **error);
-/* A volume was attached: its journal begins anew.  Says what is wrong. */
+/* Call it when a volume was attached: its journal begins anew.  Says what is wrong. */
 enum ctl_exit ctl_journal_begin(const struct ctl *ctl);
-/* Adds [journal] of the volume to its status.  Whether there is one. */
+/* Adds [journal] of the volume to its status.  Whether there is a journal. */
 bool ctl_journal_state(const struct ctl *ctl, GKeyFile *status);
-/* What was done until now is in the journal, if one runs and is not in trouble. */
+/* Waits until what was done so far is in the journal, if one runs and is not in trouble. */
 void ctl_journal_wait(const struct ctl *ctl);
 /* [journal] in a line, g_free. */
 char *ctl_journal_text(GKeyFile *status);
-/* The volume was attached: the file of takeover handles is made, where the configuration wants it.
- */
+/* Call it when the volume was attached: makes the file of takeover handles, if the configuration
+ * asks for it. */
 enum ctl_exit ctl_takeover_attached(const struct ctl *ctl);
 bool ctl_takeover_is_on(const struct ctl *ctl);
 /* Adds [takeover] of the volume to its status, where there are takeover handles. */
@@ -243,12 +244,12 @@ char *ctl_time(int64_t seconds);
 /* "12 of 34 whole (35.3 %)", of bytes "here"; open: the total may still grow; "none" of nothing.
  * g_free. */
 char *ctl_portion(uint64_t whole, uint64_t found, bool bytes, bool open);
-/* Nothing more happens by itself: whole, finished, or copied. */
+/* Whether nothing more happens by itself: the volume is whole, finished, or copied. */
 bool ctl_is_settled(GKeyFile *status);
-/* "request N" of a status, which stand at its end. */
+/* Whether group is a "request N" of a status; these are at its end. */
 bool ctl_is_request(const char *group);
-/* The groups as objects, '-' in keys as '_'; numbers and truth values as such but in [volume].
- * requests: those as an array. */
+/* The groups as objects, with '_' for '-' in keys; numbers and truth values are JSON's, except in
+ * [volume].  requests: those become an array. */
 JsonNode *ctl_json(GKeyFile *reply, bool requests);
 /* Prints and frees. */
 void ctl_print_json(JsonNode *node, bool pretty);

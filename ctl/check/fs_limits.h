@@ -17,7 +17,7 @@ struct limits {
 	bool fixed_inodes; /* their number is that of mkfs */
 };
 
-/* type: statfs(2)'s; ea_inode, inode_size: of ext4, 0: not known. */
+/* type: as of statfs(2).  ea_inode, inode_size: of ext4, 0: not known. */
 struct limits limits_of(long type, uint32_t block, bool ea_inode, uint32_t inode_size);
 
 #endif

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * The file system that the tree is to go to, and whether it has room.  It is only looked at.
- */
+/* The file system that the tree is to go to, and whether the tree fits.  It is only looked at. */
 #ifndef CTL_CHECK_NEW_FS_H
 #define CTL_CHECK_NEW_FS_H
 
@@ -18,8 +16,8 @@ struct new_fs {
 	uint32_t block;
 	uint32_t inode_size; /* bytes, of ext4; 0: not known */
 	bool ea_inode;	     /* of ext4 */
-	bool folds;	     /* names that differ in case alone are one, as far as can be seen */
-	bool filled;	     /* of no migration yet, and not empty */
+	bool folds;  /* names that differ in case alone are one name, as far as can be seen */
+	bool filled; /* it is not empty, and belongs to no migration yet */
 };
 
 /* FALSE with error set: it cannot be looked at.  path NULL: nothing is known of it. */
@@ -32,20 +30,21 @@ bool new_fs_superblock(const uint8_t bytes[2048], uint32_t *inode_size, bool *ea
 struct need {
 	uint64_t bytes;	 /* with directories and blocks of attributes */
 	uint64_t least;	 /* if holes stay holes, as the old server has them: no less */
-	uint64_t stubs;	 /* of bytes: blocks of records until all is whole */
+	uint64_t stubs;	 /* of these bytes, those of blocks for records until everything is whole */
 	uint64_t inodes; /* with a reserve of one in twenty */
 	uint32_t inode_size;
 	uint32_t bytes_per_inode; /* for mkfs, of a file system that has `size` bytes */
 	uint64_t size;		  /* that a new one should have */
-	bool fits, fits_barely;	  /* the space: of bytes, of least alone; TRUE where not known */
+	bool fits, fits_barely;	  /* there is space for `bytes`, for `least` alone; TRUE where not
+				     known */
 	bool inodes_fit;
-	bool inodes_small; /* they are shorter than inode_size */
+	bool inodes_small; /* inodes there are shorter than inode_size */
 };
 
-/* by_path: records hold paths, as of SMB and file sources. */
+/* by_path: records hold paths, as for SMB and file sources. */
 struct need new_fs_need(const struct new_fs *target, const struct tally *tally, bool by_path);
-/* "mkfs.ext4 -I 512 -O ea_inode -i 8192 DEVICE": how one is made that fits.  NULL: as mkfs makes
- * it. g_free. */
+/* "mkfs.ext4 -I 512 -O ea_inode -i 8192 DEVICE": a command that makes a file system that fits.
+ * NULL: mkfs does so without options.  g_free. */
 char *new_fs_mkfs(const struct new_fs *target, const struct need *need);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What of an old server's tree cannot come, and what comes and is worth knowing of: how many there
- * are of each kind, and the first NOTICES_SHOWN of them.  Any thread.
+ * Notices of a survey: what of an old server's tree cannot come over, and what comes over and is
+ * worth knowing of.  Each kind has its number, and the first NOTICES_SHOWN lines.  Any thread.
  */
 #ifndef CTL_CHECK_NOTICES_H
 #define CTL_CHECK_NOTICES_H
@@ -18,15 +18,15 @@ enum notice_kind {
 	/* losses */
 	NOTICE_NAME,	 /* a name that nothing can have here */
 	NOTICE_UNLISTED, /* a directory that the old server does not list */
-	NOTICE_UNASKED,	 /* an object of which it does not say what it has */
+	NOTICE_UNASKED,	 /* an object whose attributes it does not tell */
 	NOTICE_UNREAD,	 /* a file that it does not let us read */
-	NOTICE_TYPE,	 /* neither file, directory, symbolic link nor special file */
+	NOTICE_TYPE,	 /* neither a file, a directory, a symbolic link nor a special file */
 	NOTICE_LOOP,	 /* a directory in itself */
 	NOTICE_SIZE,	 /* a file longer than one can be there */
 	NOTICE_SYMLINK,	 /* a symbolic link whose text is too long there */
 	NOTICE_LINKS,	 /* more names than a file can have there */
 	NOTICE_STREAM,	 /* an alternate data stream */
-	NOTICE_ACL,	 /* and as in lib/report/losses.h */
+	NOTICE_ACL,	 /* this and the following as in lib/report/losses.h */
 	NOTICE_XATTR,
 	NOTICE_SOURCE,
 	NOTICE_OWNER,
@@ -37,11 +37,11 @@ enum notice_kind {
 	NOTICE_NOTES,
 	NOTE_SMB_NAME = NOTICE_NOTES, /* SMB clients see another name */
 	NOTE_FOLDED,		      /* they see one of two names */
-	NOTE_SPECIAL,		      /* a special file: nothing to them */
+	NOTE_SPECIAL,		      /* a special file: SMB clients do not see it */
 	NOTE_ELSEWHERE,		      /* its bytes are on tape, or in a cloud */
-	NOTE_BUSY,		      /* somebody has it to himself just now, or "later" */
+	NOTE_BUSY,		      /* somebody has it open exclusively just now, or "later" */
 	NOTE_OWNER,		      /* an id that has no name here */
-	NOTE_PATH,		      /* longer than a program can say at once */
+	NOTE_PATH,		      /* a path that is longer than a program can give at once */
 	NOTICE_KINDS
 };
 
@@ -62,21 +62,21 @@ struct notices;
 struct notices *notices_new(void);
 void notices_free(struct notices *notices);
 
-/* Anything may be in path and text.  The lines of NOTICE_VOLUME and NOTE_OWNER have no path: those
- * of one text are one. */
+/* path and text may have any bytes.  Lines of NOTICE_VOLUME and NOTE_OWNER have no path, and those
+ * with the same text are one line. */
 void notices_add(struct notices *notices, enum notice_kind kind, const char *path,
 		 const char *text);
-/* As many more, which are not shown. */
+/* Counts `more` of the kind, which are not shown. */
 void notices_count(struct notices *notices, enum notice_kind kind, uint64_t more);
 
 uint64_t notices_total(struct notices *notices, enum notice_kind kind);
-/* Of struct notice_line; to be read when nothing is added any more. */
+/* Of struct notice_line; read it when nothing is added any more. */
 const GPtrArray *notices_first(const struct notices *notices, enum notice_kind kind);
-/* Of all kinds that are losses; what holds for many objects counts once. */
+/* The sum of all kinds that are losses; a line that holds for many objects counts once. */
 uint64_t notices_sum(struct notices *notices);
 
 void notices_save(struct notices *notices, GKeyFile *state);
-/* Into new ones.  FALSE: it is damaged. */
+/* Loads state into new notices.  FALSE: it is damaged. */
 bool notices_load(struct notices *notices, GKeyFile *state);
 
 #endif

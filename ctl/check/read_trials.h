@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Which files the old server lets this machine read.  What decides is a file's owner, group, mode
- * and ACL, and nothing else that is known here: so one file of each such kind is read from, and
- * what came of it counts for the others.  Any thread.
+ * Finds out which files the old server lets this machine read.  That depends on a file's owner,
+ * group, mode and ACL, and on nothing else that is known here: so one file of each such kind is
+ * read from, and the result counts for the others.  Any thread.
  */
 #ifndef CTL_CHECK_READ_TRIALS_H
 #define CTL_CHECK_READ_TRIALS_H
@@ -26,7 +26,7 @@ void read_trials_answer(struct read_trials *trials, uint64_t kind, const char *p
 
 /* Files of kinds that were not tried. */
 uint64_t read_trials_untried(const struct read_trials *trials);
-/* Kinds that were. */
+/* Kinds that were tried. */
 uint64_t read_trials_kinds(const struct read_trials *trials);
 
 void read_trials_save(struct read_trials *trials, GKeyFile *state);

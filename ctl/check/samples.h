@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Files to measure with, by chance out of all that were found: each had the same chance.  Any
- * thread. */
+/* Files to measure with: a random sample of all that were found, in which each file had the same
+ * chance.  Any thread. */
 #ifndef CTL_CHECK_SAMPLES_H
 #define CTL_CHECK_SAMPLES_H
 
@@ -27,7 +27,7 @@ struct samples {
 
 void samples_init(struct samples *samples);
 void samples_clear(struct samples *samples);
-/* A file with bytes. */
+/* Offers a file that is not empty. */
 void samples_offer(struct samples *samples, const char *path, const struct source_entry *entry);
 
 void samples_save(struct samples *samples, GKeyFile *state);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A survey for people and for machines. */
+/* Shows a survey: as text for people, and as JSON for machines. */
 #ifndef CTL_CHECK_SHOW_H
 #define CTL_CHECK_SHOW_H
 
@@ -12,7 +12,7 @@
 
 /* FALSE: not all was written. */
 bool show_text(FILE *out, const struct survey *survey);
-/* A formatted object, the keys of which are in migratectl(8).  g_free. */
+/* A formatted object; migratectl(8) has its keys.  g_free. */
 char *show_json(const struct survey *survey);
 
 #endif

@@ -26,9 +26,9 @@ struct survey {
 	uint64_t requests; /* that were sent to the old server */
 	double seconds;	   /* that the pass took, over all its runs */
 	unsigned runs;
-	unsigned share;	   /* of WALK_ALL objects, of how many it was asked what they have */
-	char *not_carried; /* what no object comes with, lines of text; NULL: nothing */
-	char *brings;	   /* what another version of the protocol would bring; NULL: no more */
+	unsigned share;	   /* of WALK_ALL objects, how many were asked for ACL and attributes */
+	char *not_carried; /* what is not brought of any object, lines of text; NULL: nothing */
+	char *brings; /* what another version of the protocol would bring besides; NULL: nothing */
 };
 
 /* Objects a second of the pass. */
@@ -42,7 +42,7 @@ const char *survey_verdict_key(enum survey_verdict verdict);
 /* One line for people.  g_free. */
 char *survey_verdict_text(const struct survey *survey);
 
-/* Facts that all three forms of it show: one line each.  g_free. */
+/* Facts that all three forms of a survey show: one line each.  g_free. */
 char *survey_space_text(const struct survey *survey);
 char *survey_inodes_text(const struct survey *survey);
 char *survey_stubs_text(const struct survey *survey);

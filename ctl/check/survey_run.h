@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A survey, from opening the source to what is known in the end. */
+/* Runs a survey: from opening the source to its results. */
 #ifndef CTL_CHECK_SURVEY_RUN_H
 #define CTL_CHECK_SURVEY_RUN_H
 
@@ -24,21 +24,21 @@ struct survey_options {
 	uint64_t bandwidth;		    /* of reads, bytes a second; 0: no limit */
 	uint64_t requests;		    /* a second; 0: no limit */
 	unsigned share;			    /* of WALK_ALL */
-	const atomic_int *stop; /* a signal may set it: when it is not 0 any more it ends soon */
+	const atomic_int *stop; /* a signal may set it; when it is not 0, the survey ends soon */
 	/* called some times a second on the main thread; or NULL */
 	void (*progress)(void *arg, const struct survey_progress *progress);
 	void *arg;
 };
 
 /*
- * Goes on with what kept has, or begins anew.  Runs the main context.  TRUE: survey is whole. FALSE
- * with error set: one line; ECANCELED (of ERRNO_ERROR): it was stopped.  survey is all zeros
- * before, and cleared by survey_clear() whatever came of it.
+ * Goes on with the survey that checkpoint has, or begins a new one.  Runs the main context.  TRUE:
+ * survey is whole.  FALSE with error set: one line; ECANCELED (of ERRNO_ERROR): it was stopped.
+ * survey is all zeros before, and survey_clear() clears it, whatever was returned.
  */
 gboolean survey_run(const struct survey_options *options, struct checkpoint *checkpoint,
 		    struct survey *survey, GError **error);
-/* What not_carried says without an option of the source and not with it, in a line; NULL: nothing.
- * g_free. */
+/* What an option of the source would bring: what not_carried says without the option and does not
+ * say with it, in a line; NULL: nothing.  g_free. */
 char *survey_brings(const char *without, const char *with);
 void survey_clear(struct survey *survey);
 

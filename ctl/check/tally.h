@@ -9,7 +9,7 @@ enum tally_type { TALLY_FILES, TALLY_DIRECTORIES, TALLY_LINKS, TALLY_SPECIAL, TA
 const char *tally_type_key(enum tally_type type);
 const char *tally_type_title(enum tally_type type);
 
-/* Of files, by size; of all objects, by the time of their last change (mtime). */
+/* Classes of files by size, and of all objects by the time of their last change (mtime). */
 #define TALLY_SIZES 9
 #define TALLY_AGES  7
 /* "empty", "up to 4 KiB", ... and "less than a day", ... */
@@ -38,15 +38,15 @@ struct tally {
 	int64_t now; /* ns since 1970: what ages are counted from */
 	uint64_t types[TALLY_TYPES];
 	uint64_t bytes; /* of files, by their names */
-	uint64_t used;	/* that they take there */
-	/* Of files with several names each name has its part, so that these are as it will be here
-	 * if all names are in the tree. */
+	uint64_t used;	/* bytes that they take there */
+	/* Each name of a file with several names counts for its part of the file, so that these
+	 * sums are as they will be here if all names are in the tree. */
 	double own_objects, own_bytes, own_used, own_blocks; /* blocks: bytes in whole 4 KiB */
 	uint64_t linked;				     /* names of files with several */
 	uint64_t name_bytes;
 	uint64_t small, small_bytes;		   /* files that are not longer than TALLY_SMALL */
 	uint64_t asked, acls, xattrs, xattr_bytes; /* objects that have some */
-	uint64_t large_xattrs; /* objects whose do not fit into an inode of 512 bytes */
+	uint64_t large_xattrs; /* objects whose attributes do not fit into an inode of 512 bytes */
 	struct tally_class sizes[TALLY_SIZES], ages[TALLY_AGES];
 	unsigned depth;				    /* of the deepest: names below the root */
 	struct tally_top wide, heavy, paths, names; /* entries, bytes in it; bytes of text */
@@ -67,7 +67,7 @@ void tally_listed(struct tally *tally, const char *path, uint64_t entries, uint6
 uint64_t tally_objects(const struct tally *tally);
 
 void tally_save(const struct tally *tally, GKeyFile *state);
-/* Into one that is all zeros.  FALSE: it is damaged. */
+/* Loads state into a tally that is all zeros.  FALSE: it is damaged. */
 bool tally_load(struct tally *tally, GKeyFile *state);
 
 #endif

@@ -18,14 +18,16 @@ struct item {
 
 /* Of struct item, freed with the array. */
 GPtrArray *items_new(const char *volume);
-/* Copies; value NULL: ITEMS_ABSENT.  The item is there until items is freed. */
+/* Adds an item with copies of key and value; value NULL: ITEMS_ABSENT.  The item is valid until
+ * items is freed. */
 struct item *items_add(GPtrArray *items, const char *key, const char *value);
 void items_lack(struct item *item, const char *format, ...) G_GNUC_PRINTF(2, 3);
 
 /* What another node printed for the volume.  NULL with error set: one line that names the file. */
 GPtrArray *items_read(const char *file, const char *volume, GError **error);
 
-/* Calls each for what is not the same; a value is NULL where there is no such line.  How many. */
+/* Calls each for every key whose values differ; a value is NULL where there is no such line.
+ * Returns how many. */
 typedef void (*items_differ_fn)(void *arg, const char *key, const char *here, const char *there);
 unsigned items_compare(GPtrArray *here, GPtrArray *there, items_differ_fn each, void *arg);
 

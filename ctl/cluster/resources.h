@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a cluster manager is told of volumes: resources in groups, and where they rather run. */
+/* The text that configures a cluster manager for volumes: resources in groups, and the nodes where
+ * they should run. */
 #ifndef CTL_CLUSTER_RESOURCES_H
 #define CTL_CLUSTER_RESOURCES_H
 
@@ -19,25 +20,25 @@ struct resources_disk {
 	bool is_root;			 /* all of it may be exported */
 };
 
-/* Of the nearest thing at or above root, but not /, that is mounted or that a file like /etc/fstab
- * has. */
+/* Fills disk from the nearest mount at or above root, except /, in mounts or in fstab, a file like
+ * /etc/fstab. */
 void resources_find_disk(struct resources_disk *disk, const char *root, const char *mounts,
 			 const char *fstab);
 void resources_free_disk(struct resources_disk *disk);
 
 /*
- * The text for crm(8) configure load, or (pcs) commands for pcs(8).  What is not known stands there
- * as a word in capitals with the volume's name, which no cluster manager can start.  doors: one or
- * more, for each volume, with RESOURCES_LOCKS where it is wanted.  nodes: the volumes are spread
- * over them; NULL: as the cluster likes. g_free.
+ * The text for crm(8) configure load, or (pcs) commands for pcs(8).  What is not known is a word in
+ * capitals with the volume's name in it, which no cluster manager can start.  doors: one or more,
+ * for each volume, with RESOURCES_LOCKS if wanted.  nodes: the volumes are spread over them; NULL:
+ * the cluster decides.  g_free.
  */
 char *resources_text(const struct resources_disk *disks, unsigned count, unsigned doors,
 		     char **nodes, bool pcs);
 
-/* Doors by their names, nfs and smb, with a comma between them; 0: there is a mistake. */
+/* Doors by their names, nfs and smb, with a comma between them; 0: list has a mistake. */
 unsigned resources_read_doors(const char *list);
 
-/* Whether it can be a node's name, which ends up in commands. */
+/* Whether node can be a node's name, which becomes part of commands. */
 bool resources_node_ok(const char *node);
 
 #endif

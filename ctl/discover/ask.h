@@ -7,16 +7,17 @@
 
 #define ASK_PROGRAM "migrate-discover"
 
-/* One answer as say.h has it; never "end" or "failed".  FALSE: it makes no sense, and the rest is
- * not heard. */
+/* Takes one answer as in say.h, but never "end" or "failed".  FALSE: the answer makes no sense, and
+ * the rest is not heard. */
 typedef gboolean (*ask_fn)(void *arg, char **fields);
 
 /*
- * Starts program, asks, and calls each for the answers that come; wait: seconds between two of
- * them, and ten times that altogether.  NULL when all was answered; else one line of why not,
- * without the server's name and safe to print (g_free): what was heard before it holds.  *lasting
- * (may be NULL) is set if asking more would end in the same way: nobody was there, or did not
- * answer in time. Blocks.  The process has ended when it returns.
+ * Starts program, asks the question, and calls each for every answer that comes.  wait: seconds
+ * that the next answer may take; all of them together may take ten times that.  NULL: all was
+ * answered; else one line that says why not, without the server's name and safe to print (g_free):
+ * the answers before it count.  *lasting (lasting may be NULL) is set if further questions would
+ * end in the same way: nobody was there, or nobody answered in time.  Blocks.  The process has
+ * ended when it returns.
  */
 char *ask(const char *program, const char *const *question, unsigned wait, ask_fn each, void *arg,
 	  gboolean *lasting);

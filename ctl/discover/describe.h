@@ -6,9 +6,9 @@
 
 #include "ctl/discover/inventory.h"
 
-/* For people; without the notes.  g_free. */
+/* What discover found, as text for people, without the notes.  g_free. */
 char *describe_text(const char *host, const struct inventory *found);
-/* json_node_unref. */
+/* The same for machines, with the notes.  json_node_unref. */
 JsonNode *describe_json(const char *host, const struct inventory *found);
 /* "ro", "rw" or "". */
 const char *describe_access(const struct inventory_rule *rule);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * How what an old server has would be called here: configurations to be edited.  What cannot stand
- * in one of them is a comment there that says so.  Exports with all of their rules: those without
- * one are for everybody.
+ * Drafts of configurations of the new server, made from what an old server has, to be edited.  What
+ * cannot stand in one of them is a comment there that says so.  Exports come with all of their
+ * rules: an export without a rule is for everybody.
  */
 #ifndef CTL_DISCOVER_DRAFT_H
 #define CTL_DISCOVER_DRAFT_H

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Asks an old server what it exports and shares.  Processes of their own ask (ask.h). */
 #ifndef CTL_DISCOVER_INQUIRY_H
 #define CTL_DISCOVER_INQUIRY_H
 
@@ -13,20 +14,21 @@ struct inquiry {
 };
 
 /*
- * Asks the host for all that inventory.h has, and adds it; what it did not tell is a note each.
- * FALSE with error set, one line: it has no address, or neither NFS nor SMB was spoken with.
- * Blocks.
+ * Asks an old server (how->host) for everything that inventory.h has, and adds it to found; what
+ * the server did not tell is a note each.  FALSE with error set, one line: the host has no address,
+ * or spoke neither NFS nor SMB.  Blocks.
  */
 gboolean inquire(const struct inquiry *how, struct inventory *found, GError **error);
 
-/* For who asks one question more.  An address of the host, g_free; NULL with error set. */
+/* An address of the host, for a caller that asks a further question; g_free.  NULL with error
+ * set. */
 char *inquiry_address(const char *host, GError **error);
 /* The port of a service by TCP, as the portmapper tells it; 0: there is none, or with *why set (one
  * line, g_free) it could not be asked.  Blocks. */
 unsigned inquiry_port(const struct inquiry *how, const char *address, uint32_t program,
 		      uint32_t version, char **why);
 
-/* Of one user or group there; bytes and files, 0: no limit. */
+/* The quota of one user or group there; bytes and files, 0: no limit. */
 struct inquiry_quota {
 	uint32_t id;
 	uint64_t hard, soft, files_hard, files_soft;

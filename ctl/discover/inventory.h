@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What an old server exports and shares, as it told or as files say.  Texts are bytes as they came:
- * whoever prints them makes them safe. */
+ * the code that prints them must make them safe. */
 #ifndef CTL_DISCOVER_INVENTORY_H
 #define CTL_DISCOVER_INVENTORY_H
 
@@ -27,7 +27,7 @@ struct inventory_export {
 	char *sec;	  /* as MOUNT told, "sys, krb5", or NULL */
 	bool has_space;
 	struct inventory_space space;
-	char *refused; /* why it did not tell of it, or NULL */
+	char *refused; /* why it did not tell the space, or NULL */
 };
 
 struct inventory_share {
@@ -35,7 +35,7 @@ struct inventory_share {
 	const char *type;     /* disk, printer, ipc, other */
 	char *path;	      /* on the old server; NULL: not known */
 	GPtrArray *settings;  /* "key = value" of smb.conf: who may do what; char * */
-	GPtrArray *left;      /* settings that are not for a new server, likewise */
+	GPtrArray *left;      /* settings that are not for a new server; char * */
 };
 
 struct inventory_service {
@@ -51,14 +51,14 @@ struct inventory {
 	GPtrArray *exports; /* struct inventory_export */
 	GPtrArray *shares;  /* struct inventory_share */
 	GPtrArray *notes;   /* what is not known, and why: char *, lines safe to print */
-	bool incomplete;    /* one of them is of what the old server has, as far as one can see */
+	bool incomplete;    /* a note tells that something of the old server may be missing */
 };
 
 void inventory_init(struct inventory *found);
 void inventory_clear(struct inventory *found);
 /* The export of that path, added if need be. */
 struct inventory_export *inventory_export(struct inventory *found, const char *path);
-/* The share of that name, whatever its case, likewise. */
+/* The share of that name, whatever its case, added if need be. */
 struct inventory_share *inventory_share(struct inventory *found, const char *name);
 /* Adds a rule of which nothing is known but the clients. */
 struct inventory_rule *inventory_rule(struct inventory_export *export, const char *clients);

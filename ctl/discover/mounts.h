@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What MOUNT (RFC 1813, appendix I) tells of an old server's directories and of who uses them. */
+/* Asks an old server's MOUNT (RFC 1813, appendix I) about its directories, and about the clients
+ * that have mounted them. */
 #ifndef CTL_DISCOVER_MOUNTS_H
 #define CTL_DISCOVER_MOUNTS_H
 
@@ -8,7 +9,7 @@
 #define MOUNTS_MAX	  65536
 #define MOUNTS_HANDLE_MAX 64 /* bytes of an NFSv3 handle */
 
-/* Both are as the old server said it, of any bytes but NUL. */
+/* Both are as the old server gave them, of any bytes except NUL. */
 struct mounts_client {
 	char *host, *path;
 };
@@ -16,30 +17,31 @@ struct mounts_client {
 struct mounts_handle {
 	char *path;
 	guint8 handle[MOUNTS_HANDLE_MAX];
-	guint len;	      /* 0: why says why there is none */
+	guint len;	      /* 0: there is none, and why says why */
 	guint64 fileid, fsid; /* RFC 1813, section 2.3.5 */
 	char *why;	      /* one line */
 };
 
-/* What is asked, and its ports: 0: as the portmapper tells. */
+/* The server that is asked, and its ports; 0: as the portmapper tells. */
 struct mounts_server {
 	struct inquiry how;
 	unsigned mount_port, nfs_port;
 };
 
-/* The server of a volume's source, which has to be one of NFS version 3; host, path (without a
- * slash at its end): g_free.  FALSE with error set, one line. */
+/* The server of a volume's source, which must be one of NFS version 3; host, path (without a slash
+ * at its end): g_free.  FALSE with error set, one line. */
 gboolean mounts_server_of(const char *source, struct mounts_server *server, char **host,
 			  char **path, GError **error);
 
 /*
- * Who has mounted what, as far as the old server remembers: adds struct mounts_client to clients,
- * MOUNTS_MAX at most; and what it exports: adds paths to exports, unless that is NULL.  FALSE with
- * error set, one line; what was heard before it holds.  Blocks.
+ * Asks who has mounted what, as far as the old server remembers: adds struct mounts_client to
+ * clients, MOUNTS_MAX at most; and what the server exports: adds paths to exports, unless that is
+ * NULL.  FALSE with error set, one line; what was heard before it counts.  Blocks.
  */
 gboolean mounts_inquire(const struct mounts_server *server, GPtrArray *clients, GPtrArray *exports,
 			GError **error);
-/* Of each of these paths: adds struct mounts_handle to handles, in their order.  As above. */
+/* Asks for the handle of each path: adds struct mounts_handle to handles, in the order of paths.
+ * Results as of mounts_inquire(). */
 gboolean mounts_ask_handles(const struct mounts_server *server, const GPtrArray *paths,
 			    GPtrArray *handles, GError **error);
 

@@ -40,7 +40,7 @@
 #define SAY_ANSWER_MAX 8192  /* of an answer */
 #define SAY_FIELDS     128
 
-/* Blocks.  Whether it was sent: not when there is nobody, or it is longer than a packet. */
+/* Blocks.  Whether it was sent; FALSE: nobody is there, or it is longer than a packet. */
 bool say(int fd, const char *const *fields);
 /* NULL unless data is such a list with 1 to SAY_FIELDS fields.  g_strfreev. */
 char **hear(const void *data, size_t len);

@@ -5,9 +5,9 @@
 #include "ctl/discover/inventory.h"
 
 /*
- * The shares of a smb.conf as testparm (samba-common-bin) understands it: path, comment, and who
- * may do what, also where [global] says it.  What else a share has is kept as what is left out.
- * FALSE with error set: it cannot be read, or testparm cannot be had.
+ * Reads the shares of an smb.conf as testparm (samba-common-bin) understands it: path, comment, and
+ * who may do what, also if [global] says it.  Other settings of a share are kept as left out.
+ * FALSE with error set: the file cannot be read, or testparm cannot be had.
  */
 gboolean smb_conf_read(const char *file, struct inventory *found, GError **error);
 

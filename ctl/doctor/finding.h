@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What doctor has seen, a line each. */
+/* What migratectl doctor has found, a line for each finding. */
 #ifndef CTL_DOCTOR_FINDING_H
 #define CTL_DOCTOR_FINDING_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What a file server's configuration has it serve: exports of Ganesha, shares of Samba.  What is
- * not understood is told, and is no reason to refuse anything.  One thread.
+ * What a file server's configuration makes it serve: exports of Ganesha, shares of Samba.  Lines
+ * that are not understood are reported, and are no reason to refuse anything.  One thread.
  */
 #ifndef CTL_DOORS_SERVED_H
 #define CTL_DOORS_SERVED_H
@@ -15,21 +15,21 @@ struct served {
 	bool layer; /* through FSAL MIGRATE, or vfs_migrate */
 };
 
-/* Of what is not understood: a line for the administrator. */
+/* Takes a line for the administrator about something that is not understood. */
 typedef void (*served_warn_fn)(void *arg, const char *line);
 
 /* struct served, freed with the list. */
 GPtrArray *served_new(void);
 /* Adds a share or an export; served_by_...() call it. */
 void served_add(GPtrArray *list, const char *name, const char *path, bool layer);
-/* Adds what a configuration of Ganesha exports of this machine's file systems, with its includes.
- */
+/* Adds what a configuration of Ganesha, with its includes, exports of this machine's file
+ * systems. */
 void served_by_ganesha(GPtrArray *list, const char *file, served_warn_fn warn, void *arg);
 /* Adds what `testparm -s` has printed: every share, and for [homes] each user's directory. */
 void served_by_samba(GPtrArray *list, const char *text, served_warn_fn warn, void *arg);
 
-/* Whether it would show what is at root without the layer: its path is root, above it or below it,
- * through whatever links and mounts.  Warns where a variable may lead there. */
+/* Whether the export or share would show what is at root without the layer: its path is root, above
+ * it or below it, through any links and mounts.  Warns if a variable may lead there. */
 bool served_is_past(const struct served *served, const char *root, served_warn_fn warn, void *arg);
 /* Whether a volume that is not finalized is at root. */
 bool served_is_unfinished(const char *root);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Whether a final report is what was made: its signature, its parts, its manifest, and a tree; and
- * whether it says that the volume is complete.  It
- * needs no migration, no configuration and no rights, and believes nothing that it reads.
+ * Checks a final report: whether its signature, its parts, its manifest and a tree are as they were
+ * when it was made; and whether it says that the volume is complete.  This needs no migration, no
+ * configuration and no rights, and believes nothing that it reads.
  */
 #ifndef CTL_REPORT_CHECK_H
 #define CTL_REPORT_CHECK_H
@@ -10,14 +10,14 @@
 #include <glib.h>
 #include <stdbool.h>
 
-/* One line: what was found in order, or what was not. */
+/* Takes one line: what is in order (good), or what is not. */
 typedef void (*check_fn)(void *arg, bool good, const char *line);
 
 struct check {
 	const char *file;    /* the JSON; its parts and its signature are beside it */
 	const char *signers; /* allowed signers (ssh-keygen(1)), or NULL: any key */
 	const char *tree;    /* to be compared with the manifest, or NULL */
-	const char *scratch; /* a directory for temporary files of that */
+	const char *scratch; /* a directory for the temporary files of that comparison */
 	check_fn fn;
 	void *arg;
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A manifest against a tree: the new server's, a backup of it, a copy elsewhere.  Both come sorted,
- * so memory does not grow with them; the tree's files are read once.
+ * Compares a manifest with a tree: the new server's, a backup of it, a copy elsewhere.  Both come
+ * sorted, so memory does not grow with them; the tree's files are read once.
  */
 #ifndef CTL_REPORT_COMPARE_H
 #define CTL_REPORT_COMPARE_H
@@ -13,7 +13,7 @@ typedef void (*compare_fn)(void *arg, const char *path, const char *what);
 
 struct compare_count {
 	uint64_t compared, hashed; /* entries that are as the manifest says; with their content */
-	uint64_t skipped;	   /* entries that say nothing of the tree: unfinished, different */
+	uint64_t skipped; /* entries that say nothing about the tree: unfinished, different */
 	uint64_t differences;
 };
 

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The final report of a volume: what became of every object of the old tree.  One thread.
- *
- * Lists may be longer than memory: all lines are in a temporary file, of which the text is made;
- * the page and the JSON have the first FINAL_SHOWN.
+ * Lists may be longer than memory: all lines are in a temporary file, from which the text is made;
+ * the page and the JSON have the first FINAL_SHOWN of each.
  */
 #ifndef CTL_REPORT_FINAL_H
 #define CTL_REPORT_FINAL_H
@@ -16,7 +14,7 @@
 #define FINAL_ALL    100000
 #define FINAL_FORMAT 1 /* of the JSON */
 
-/* Behind the volume's name: the files of a report. */
+/* The files of a report: the volume's name, and behind it: */
 #define FINAL_JSON     "-report.json"
 #define FINAL_TEXT     "-report.txt"
 #define FINAL_PAGE     "-report.html"
@@ -25,7 +23,7 @@
 enum final_kind {
 	FINAL_DIFFERENT,  /* differs from the old server, or could not be read */
 	FINAL_UNFINISHED, /* not here yet */
-	FINAL_FAILED,	  /* whose last attempt failed */
+	FINAL_FAILED,	  /* objects whose last attempt failed */
 	FINAL_SKIPPED,
 	FINAL_LOST, /* things of objects that could not be carried over; an object may have several
 		     */
@@ -49,14 +47,14 @@ struct final_list {
 
 /* Of `verify --content`: how contents were compared. */
 struct final_comparison {
-	bool any;	       /* else the rest says nothing */
+	bool any;	       /* a comparison was made; else the rest says nothing */
 	int64_t began, ended;  /* s since 1970; ended 0: it is not through */
 	unsigned sample;       /* of FINAL_ALL files */
 	char *told_by;	       /* how it was known what clients changed: "journal" or "times" */
 	uint64_t bytes, files; /* compared */
 	uint64_t seed;	       /* of a sample */
-	/* of a sample: if that many percent of all files differed, it would have had one with a
-	 * probability of so many percent */
+	/* of a sample: if `fraction` percent of all files differed, one of them would have been in
+	 * the sample with a probability of `confidence` percent */
 	double fraction, confidence;
 	uint64_t status[PROOF_STATUS_COUNT];
 };
@@ -74,7 +72,7 @@ struct final {
 	int64_t made; /* s since 1970 */
 	struct final_comparison comparison;
 	struct manifest_count count;
-	uint64_t unlisted;  /* objects of the old tree that are given up and not in the manifest */
+	uint64_t unlisted;  /* skipped objects of the old tree, which are not in the manifest */
 	int64_t names_here; /* in the new tree, when the report was made; -1: not known */
 	struct final_list lists[FINAL_KINDS];
 	struct history *history; /* or NULL */
@@ -93,9 +91,10 @@ void final_add_part(struct final *final, const char *file, uint64_t bytes, const
 
 /* Objects of the old tree: all but what clients made. */
 uint64_t final_old_objects(const struct final *final);
-/* What that number is called, for people: without a comparison the two cannot be told apart. */
+/* What people are told that final_old_objects() is: without a comparison, objects of the old tree
+ * and of clients cannot be told apart. */
 const char *final_sum_title(const struct final *final);
-/* "" where the sums add up, else a line that says which do not.  g_free. */
+/* "" if the sums add up, else a line that says which do not.  g_free. */
 char *final_sums(const struct final *final);
 /* Nothing is unfinished or different, and the sums add up. */
 bool final_is_complete(const struct final *final);
@@ -108,7 +107,7 @@ char *final_contents(const struct final *final);
 const char *final_kind_key(enum final_kind kind);
 /* For people. */
 const char *final_kind_title(enum final_kind kind);
-/* What the objects of a status are called, for people. */
+/* How objects of a status are called, for people. */
 const char *final_status_title(enum proof_status status);
 
 #define FINAL_UNLISTED "skipped; the manifest does not have them"

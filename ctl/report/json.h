@@ -4,7 +4,7 @@
 
 #include "ctl/report/final.h"
 
-/* The report for machines: a formatted object, the keys of which are in migratectl(8).  g_free. */
+/* The report for machines: a formatted object; migratectl(8) has its keys.  g_free. */
 char *final_json(const struct final *final);
 
 #endif

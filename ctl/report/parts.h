@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The files of a report: each is written beside its place, and comes there when all are written. */
+/* The files of a report: each is written beside its place, and is renamed into it when all are
+ * written. */
 #ifndef CTL_REPORT_PARTS_H
 #define CTL_REPORT_PARTS_H
 
 #include "ctl/report/final.h"
 
-/* The new file of that name, for reading and writing, its owner's alone: it has names of
- * everybody's files.  -1 with error set. */
+/* Makes the new file of that name, for reading and writing, for its owner alone: it has the names
+ * of everybody's files.  -1 with error set. */
 int part_create(int dir_fd, const char *name, GError **error);
-/* What was written is durable, and is the file of that name after.  FALSE with error set. */
+/* Makes durable what was written, and makes it the file of that name.  FALSE with error set. */
 gboolean part_keep(int dir_fd, const char *name, GError **error);
-/* Instead: the new file goes. */
+/* Removes the new file instead. */
 void part_drop(int dir_fd, const char *name);
 
 /* How long the file is, and its SHA-256; it is read from its beginning.  Blocks.  FALSE with error.

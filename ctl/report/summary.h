@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The JSON of a final report, as it is checked; it may come from anywhere. */
+/* Reads the JSON of a final report that is to be checked; it may come from anywhere. */
 #ifndef CTL_REPORT_SUMMARY_H
 #define CTL_REPORT_SUMMARY_H
 
@@ -14,7 +14,7 @@ struct summary {
 	GPtrArray *parts; /* of struct final_part, whose names are of files beside it */
 };
 
-/* NULL with error set: it is damaged, or none. */
+/* NULL with error set: text is damaged, or no report. */
 struct summary *summary_new(const char *text, size_t len, GError **error);
 void summary_free(struct summary *summary);
 

@@ -8,9 +8,9 @@
 #include "ctl/rollback/smb_call.h"
 
 struct smb_private {
-	bool kept;	     /* the server keeps what it is told of descriptors */
-	GByteArray *made[2]; /* the descriptor of a file, and of a directory, that is made where
-				nothing is inherited; NULL: not known */
+	bool kept; /* the server keeps what it is told of descriptors */
+	/* descriptors of a file and of a directory that inherit nothing; NULL: not known */
+	GByteArray *made[2];
 };
 
 /*

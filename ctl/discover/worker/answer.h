@@ -4,10 +4,10 @@
 
 #include <glib.h>
 
-/* Says these strings (say.h), or ends. */
+/* Sends these strings to migratectl (say.h); ends the process if that fails. */
 #define answer(...) answer_fields((const char *const[]){__VA_ARGS__, NULL})
 void answer_fields(const char *const *fields);
-/* Says why, and ends. */
+/* Sends why nothing is answered, and ends the process. */
 G_NORETURN void answer_failed(const char *format, ...) G_GNUC_PRINTF(1, 2);
 
 #endif

@@ -3,8 +3,9 @@
 #ifndef CTL_DISCOVER_WORKER_ASKER_H
 #define CTL_DISCOVER_WORKER_ASKER_H
 
-/* They are nobody's and jailed before a byte of the old server is read, and return when all was
- * answered; arguments are the question's, behind its first word. */
+/* The questions.  Each of them drops all rights of the process and jails it (sandbox.h) before a
+ * byte of the old server is read, and returns when all was answered.  arguments: those of the
+ * question, behind its first word. */
 void ask_services(char **arguments, unsigned n);
 void ask_versions(char **arguments, unsigned n);
 void ask_exports(char **arguments, unsigned n);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* libnfs, one call after the other. */
+/* Calls of libnfs, one after the other, each of which is waited for. */
 #ifndef CTL_DISCOVER_WORKER_RPC_H
 #define CTL_DISCOVER_WORKER_RPC_H
 
@@ -7,8 +7,8 @@
 #include <nfsc/libnfs-raw.h>
 #include <stdbool.h>
 
-/* A call that is under way, or has ended: status is libnfs's.  What data points to is the
- * library's, so take looks at it, if all went well. */
+/* A call that is under way, or has ended; status is libnfs's.  What data points to belongs to the
+ * library, so `take` looks at it before the call ends, if all went well. */
 struct rpc_call {
 	int status;
 	bool done;
@@ -17,16 +17,16 @@ struct rpc_call {
 	char why[256];
 };
 
-/* Of rpc_*_async(), with a struct rpc_call * as its private data. */
+/* The callback for rpc_*_async(), with a struct rpc_call * as its private data. */
 void rpc_done(struct rpc_context *rpc, int status, void *data, void *private_data);
 /* started: what rpc_*_async() returned.  Blocks.  Whether it succeeded; else call->why says why
  * not.
  */
 bool rpc_finish(struct rpc_context *rpc, struct rpc_call *call, int started);
-/* As root if it can, for servers that want a low port.  Says so and ends if there is no connection.
- */
+/* Connects, as root if it can, for servers that want a low port.  Without a connection it says so
+ * and ends the process. */
 struct rpc_context *rpc_connected(const char *address, const char *port);
-/* A number of the question's, or ends. */
+/* A port number of the question; ends the process if it is none. */
 int rpc_port(const char *text);
 
 #endif
