@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A migration is abandoned: clients are to go on with the old server, which is not touched.
+ * Abandons a migration: clients are to go on with the old server, which is not touched.
  *
  * What exists here alone is not removed unasked: what clients changed and nobody carried back, what
  * was in the root before, what is set aside, and whole files that nobody has compared with the old
- * server's, which may have been changed there since.  Whoever is killed gives the command again
- * (removal.h has the order); the guard ends last.
+ * server's, which may have been changed there since.  After a kill the command is given again, and
+ * goes on (removal.h has the order); the guard is ended last.
  */
 #include "ctl/ctl.h"
 
@@ -229,7 +229,7 @@ static enum ctl_exit check_loss(const struct abandon *abandon)
 	return CTL_REFUSED;
 }
 
-/* ---- who is in the way ----------------------------------------------------------------------- */
+/* ---- programs in the way --------------------------------------------------------------------- */
 
 struct serving {
 	const char *volume;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* backup-list: what is not here yet, as what a backup program leaves out. */
+/* backup-list: lists what is not here yet, so that a backup program leaves it out. */
 #include <errno.h>
 #include <fcntl.h>
 #include <fts.h>

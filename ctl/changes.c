@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What the journal knows: it is read where it is kept, beside the process that writes it.
+ * changes: lists what the journal knows.  The journal's store is read directly, beside the process
+ * that writes it.
  *
- * Rows name objects by handle.  A directory's path is what the kernel calls it; one that is gone
- * has the path that it had at the switch.
+ * Rows name objects by handle.  A directory's path is the one that the kernel tells; a directory
+ * that is gone has the path that it had at the switch.
  */
 #include "ctl/ctl.h"
 

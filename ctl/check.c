@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What is to be known before a migration: `check`. */
+/* check: looks at the whole old tree, and says what is to be known before a migration. */
 #include "ctl/ctl.h"
 
 #include <errno.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* cluster: what a node must have for a volume, and what the cluster manager is told. */
+/* cluster: compares what nodes must have for a volume, and prints what the cluster manager is
+ * told. */
 #include <stdio.h>
 #include <string.h>
 

@@ -11,7 +11,7 @@
 
 #define SCAN_MS 600000 /* and as long as it goes on */
 
-/* What the journal knows before it goes, all that can be known; NULL: nobody keeps it.  g_free. */
+/* All that the journal can still know before it is removed; NULL: nobody keeps one.  g_free. */
 static char *last_changes(const struct volume_config *config)
 {
 	struct journal_reader *reader = journal_open(config->journal, NULL);

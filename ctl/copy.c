@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A run of a copy: the retriever begins it, the crawler does it, the retriever says what it did. */
+/* copy: one run of a copy.  The retriever begins it, the crawler does it, and the retriever says
+ * what was done. */
 #include "ctl/ctl.h"
 
 #include <stdio.h>

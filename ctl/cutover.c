@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The check-list of a switch: what of the configuration names the old server, who uses it as far as
- * it tells, and what is to be done in which order.  Nothing is changed.
+ * cutover: the check-list of a switch: what in the configuration names the old server, who uses
+ * that server as far as it tells, and what is to be done in which order.  Nothing is changed.
  */
 #include "ctl/ctl.h"
 
@@ -16,9 +16,9 @@
 
 struct cutover {
 	const struct volume_config *config;
-	char *nfs;	    /* the host; NULL: the source is none of NFS */
+	char *nfs;	    /* the host; NULL: the source is not NFS */
 	char *path;	    /* there */
-	struct smb_url smb; /* host: NULL: likewise of SMB, which may be acl-source */
+	struct smb_url smb; /* of the source, or of acl-source; host NULL: neither is SMB */
 };
 
 static void print_mounts(const struct volume_config *config)

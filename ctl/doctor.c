@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What keeps a volume from working as it should, and what to do: doctor. */
+/* doctor: finds what keeps a volume from working as it should, and says what to do. */
 #include "ctl/ctl.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * doors: whether a file server's configuration serves an unfinished volume without the layer, asked
- * before the server starts; and [doors] of a status: who serves the volume, and who does so past
- * it.
+ * doors: looks whether a file server's configuration serves an unfinished volume without the layer,
+ * before the server starts.  It also makes [doors] of a status: who serves the volume, and who does
+ * so without the layer.
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -277,7 +277,7 @@ char *ctl_doors_text(GKeyFile *status)
 	const bool red = *past && isatty(STDOUT_FILENO) && !g_getenv("NO_COLOR");
 
 	if (!*past && !g_key_file_has_key(status, DOORS, "serving", NULL))
-		return NULL; /* who is not root is not told */
+		return NULL; /* it is told to root alone */
 	if (!*past)
 		return g_strdup(*serving ? serving : "none is connected");
 	return g_strdup_printf("%s%s%sWITHOUT THE LAYER: %s: stop it, or put the layer into its "

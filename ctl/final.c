@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The final report: gathers what is known of the volume. */
+/* Gathers what is known of the volume for its final report. */
 #include "ctl/ctl.h"
 
 #include <errno.h>

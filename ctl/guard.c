@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What status says of the volume's guard: guard/state.h. */
+/* What status says about the volume's guard (guard/state.h). */
 #include <fcntl.h>
 #include <string.h>
 #include <sys/file.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What other commands ask of the journal, and what status says of it. */
+/* What other commands ask the journal, and what status says about it. */
 #include "ctl/ctl.h"
 
 #include "journal/store/close.h"

@@ -66,7 +66,7 @@ bool ctl_may_connect(const char *socket)
 	return !socket || access(socket, R_OK | W_OK) == 0 || errno != EACCES;
 }
 
-/* For who is not root, and may not even see the volume's root.  NULL with error set. */
+/* For users other than root, who may not even see the volume's root.  NULL with error set. */
 static char *named_socket(const struct ctl *ctl, const char *volume, GError **error)
 {
 	g_autoptr(GPtrArray) names = config_names(ctl->config_file, error);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What monitoring sees: the status of volumes as metrics, named by Prometheus' conventions, in its
- * text format 0.0.4, which node_exporter's textfile collector reads.
+ * metrics: the status of volumes for monitoring, as metrics with names by Prometheus' conventions,
+ * in its text format 0.0.4, which node_exporter's textfile collector reads.
  *
- * A family is there if any volume has a value for it: no retriever, or a volume that is not
- * attached, has none but quickmigrate_up and its state.
+ * A family is printed if any volume has a value for it.  A volume without a retriever, or one that
+ * is not attached, has no values except quickmigrate_up and its state.
  */
 #include "ctl/ctl.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The status of many volumes: a line each, what needs somebody first. */
+/* The status of many volumes: a line for each, and first those that need somebody. */
 #include "ctl/ctl.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include "lib/base/text.h"
 #include "lib/config/config.h"
 
-#define ANSWER_US (5 * G_USEC_PER_SEC) /* a retriever that takes longer is shown as such */
+#define ANSWER_US (5 * G_USEC_PER_SEC) /* a retriever that takes longer is shown as silent */
 #define HEAD	  4		       /* lines that are no volume's */
 #define NAME_MIN  12
 #define NAME_LONG 32

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* pause, and resume. */
+/* The commands pause and resume. */
 #include "ctl/ctl.h"
 
 static enum ctl_exit run_pause(const struct ctl *ctl)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Quotas of users and groups, as the old server's rquotad tells them: printed as commands of
- * setquota(8), or set here.
+ * quota: the quotas of users and groups, as the old server's rquotad tells them, printed as
+ * commands of setquota(8), or set here.
  *
- * It tells them one by one, so somebody has to know whom to ask for: all who own something on the
- * new file system, as its kernel counts (Q_GETNEXTQUOTA, quotactl(2)), and all whom this machine
- * knows (getpwent(3), getgrent(3)).
+ * rquotad tells them one by one, so it must be known whom to ask for: everybody who owns something
+ * on the new file system, as its kernel counts (Q_GETNEXTQUOTA, quotactl(2)), and everybody whom
+ * this machine knows (getpwent(3), getgrent(3)).
  */
 #include "ctl/ctl.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The fidelity report, out of its file: twice, for the sums and for the lines, because it may be
- * longer than memory.
+ * report: prints the list of losses from its file.  The file is read twice, for the sums and for
+ * the lines, because it may be longer than memory.
  */
 #include "ctl/ctl.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The way back: planned, done, or done again and again. */
+/* rollback: plans the way back, does it, or does it again and again. */
 #include "ctl/ctl.h"
 
 #include <signal.h>

@@ -11,7 +11,7 @@
 static gboolean opt_all, opt_leave;
 static const char *opt_because;
 
-/* As the list of errors has it, whichever way it was copied from there. */
+/* A path as the list of errors has it, in whichever form it was copied from there. */
 static char *line_of_path(const char *path, bool directory)
 {
 	char *line = text_line(path);

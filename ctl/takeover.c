@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The switch without a remount: what an administrator does in which order, the file of takeover
- * handles, and who still uses them.  The door reads the file (fsal_migrate/takeover/takeover.h).
+ * takeover: the switch without a remount: what an administrator does in which order, the file of
+ * takeover handles, and the clients that still use these.  The door reads the file
+ * (fsal_migrate/takeover/takeover.h).
  */
 #include "ctl/ctl.h"
 

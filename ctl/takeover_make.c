@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * A directory that clients have mounted has two names in the file: the old server's handle, and the
- * handle of the inode that it is here, which is the same whatever becomes of its name.  So its name
- * has to be here before, though nothing else need be.
+ * handle of its inode here, which stays the same whatever becomes of the directory's name.  So the
+ * directory must have been made here before, but nothing in it.
  */
 #include "ctl/takeover_steps.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What was done for requests (source/trace.h of the retriever), one line for each step. */
+/* trace: what was done for requests (lib/source/trace.h), one line for each step. */
 #include "ctl/ctl.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The two walks that prove something: of what is here, and of both sides. */
+/* verify: the two walks that prove something: one over what is here, one over both sides. */
 #include "ctl/ctl.h"
 
 #include <math.h>
@@ -253,7 +253,7 @@ static void show_progress(const struct ctl *ctl, GKeyFile *reply, struct termina
 	terminal_draw(terminal, stderr, line->str);
 }
 
-/* Until the run is over, whoever began it. */
+/* Follows the run until it is over, whether this command began it or another one. */
 static enum ctl_exit follow(const struct ctl *ctl, struct ctl_link *link, GKeyFile **reply)
 {
 	const bool shows = !ctl->json && isatty(STDERR_FILENO);

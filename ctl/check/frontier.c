@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A file holds PENDING_BLOCK directories, but for the last one of a state, which holds what was in
- * memory.  A file is written once, and read once or, after a kill, again.  Its name is a number
- * that no other one of the survey ever has.
+ * A file holds BLOCK directories, except the last one of a state, which holds the
+ * directories that were in memory.  A file is written once, and read once or, after a kill, again.
+ * Its name is a number that no other file of the survey ever has.
  */
 #include "ctl/check/frontier.h"
 

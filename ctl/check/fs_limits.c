@@ -10,7 +10,8 @@
 #define EXT4_BLOCKS UINT64_C(0xffffffff) /* of a file: their numbers have 32 bits */
 #define BLOCK_HEAD  32			 /* of a block of extended attributes */
 
-/* Seconds of which its larger inodes keep two bits more, and fractions (fs/ext4/ext4.h). */
+/* The last second since 1970 that ext4's larger inodes keep: they have two bits more, and fractions
+ * (fs/ext4/ext4.h). */
 #define EXT4_LAST (((int64_t)1 << 34) - 1 + INT32_MIN)
 #define NS_LAST	  (INT64_MAX / 1000000000)
 

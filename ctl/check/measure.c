@@ -12,7 +12,7 @@
 #define LARGE_READS 8			 /* of longer ones */
 #define LARGE_BYTES ((uint64_t)16 << 20) /* of one */
 #define SECONDS	    5			 /* for each kind at most */
-/* What each takes of a processor of this machine (docs/bench.md). */
+/* Time that each of these takes of a processor of this machine (docs/bench.md). */
 #define STUB_US	    25 /* to make a name here, and ... */
 #define FILL_US	    50 /* ... to fill a small file */
 #define CLOCK_FILES 16

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The questions of a page are on their way together, some dozens at a time.  Of an entry first what
- * its listing lacks is asked (LOOKUP), then what it has beside its attributes (XATTRS), then, of
- * one file of each kind, some bytes (READ).  Then it is counted: on a thread of the backend, or at
- * once.
+ * The questions about the entries of a page are on their way together, some dozens at a time.  Of
+ * an entry it is first asked what its listing lacks (LOOKUP), then what it has beside its
+ * attributes (XATTRS), then, of one file of each kind, some bytes (READ).  Then the entry is
+ * counted: on a thread of the backend, or at once.
  *
- * Where a listing breaks off it is begun anew, RESTARTS_MAX times, and as many entries as were
+ * If a listing breaks off, it is begun anew, RESTARTS_MAX times, and as many entries as were
  * counted are left out: servers list in one order as long as nobody changes anything.
  */
 #include "ctl/check/one_directory.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A listing goes from node to node, so it must not help to guess a password.  Of a file with a
- * secret it has 16 bits of a slow digest: they tell two files apart but once in 65536 times, and
- * who tries a list of passwords is left with one in 65536 of them, and has to pay for each.
+ * A listing goes from node to node, so it must not help to guess a password.  For a file with a
+ * secret it has 16 bits of a slow digest: these fail to tell two files apart once in 65536 times,
+ * and a list of passwords that is tried against them leaves one in 65536, each of which costs time.
  */
 #include "ctl/cluster/node_files.h"
 
@@ -23,7 +23,7 @@
 enum content {
 	PUBLIC, /* may be known */
 	SECRET,
-	TICKETS, /* likewise, and renewed all the time */
+	TICKETS, /* secret, and renewed all the time */
 };
 
 static const struct {

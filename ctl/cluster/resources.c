@@ -3,21 +3,22 @@
  * A group of each volume, in the order in which it starts:
  *
  *   fs       the file system
- *   migrate  our agent
+ *   migrate  the resource agent of this project
  *   nfs      a Ganesha; of several volumes each has its own, so that a volume that moves puts no
  *            other's clients into a time of grace
- *   smb      an smbd; likewise, so that a volume that moves ends no other's connections
- *   locks    rpc.statd, where clients of NFSv3 get locks: a machine has one, so it is of one volume
- *            alone
- *   address  behind all that answers there, so that no client is refused
+ *   smb      an smbd; of several volumes each has its own, so that a volume that moves ends no
+ *            other's connections
+ *   locks    rpc.statd, if clients of NFSv3 get locks: a machine has one, so it belongs to one
+ *            volume alone
+ *   address  starts after all that answers there, so that no client is refused
  *   notify   tells clients of NFSv3 from that address to reclaim their locks
- *   connections  ends those that clients had to the address elsewhere; its list lies on the disk,
- *            beside the root, if there is room
+ *   connections  ends the connections that clients had to the address elsewhere; its list lies on
+ *            the disk, beside the root, if there is room
  *
- * No portblock: that of Debian 12 does not find its own rule in what iptables 1.8.9 lists, and
- * leaves clients shut out.
+ * There is no portblock: that of Debian 12 does not find its own rule in what iptables 1.8.9 lists,
+ * and leaves clients shut out.
  *
- * A name may begin with a digit, an id of XML may not: what it is comes first.
+ * A name may begin with a digit, but an id of XML may not: so the kind of the resource comes first.
  */
 #include "ctl/cluster/resources.h"
 

@@ -12,8 +12,8 @@
 #define STATD  "nfs-ganesha-lock.service"
 #define AGENTS "/usr/lib/ocf/resource.d/quickmigrate/"
 
-/* What a program prints, without blanks round it; NULL: it is not there, or (unless failed) fails.
- */
+/* What a program prints, without blanks around it; NULL: the program is not there, or (unless
+ * failed) fails. */
 static char *ask_cluster(bool failed, const char *const *argv)
 {
 	g_autofree char *text = NULL;

@@ -9,8 +9,8 @@
 
 #define FIRST_ID 101
 
-/* Ganesha takes the first block that fits, Linux the nearest: hosts, networks, patterns, netgroups,
- * everybody. */
+/* Ganesha takes the first CLIENT block that fits, Linux the most specific rule: hosts, networks,
+ * patterns, netgroups, everybody. */
 static int rank(const struct inventory_rule *rule)
 {
 	const char *clients = rule->clients;

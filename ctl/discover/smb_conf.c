@@ -6,7 +6,7 @@
 #include "lib/base/error.h"
 #include "lib/base/text.h"
 
-/* Who may do what: they mean the same on another server. */
+/* Settings of who may do what, which mean the same on another server. */
 static const char *const taken[] = {"valid users",
 				    "invalid users",
 				    "read list",

@@ -15,7 +15,7 @@
 #define HIDDEN	  "#"
 #define LOG_LINES "200"
 
-/* A word without the marks round it; "": it is none.  g_free. */
+/* A word without the marks around it; "": it is no word.  g_free. */
 static char *bare_word(const char *token)
 {
 	const char *word = token + strspn(token, "\"'(");

@@ -4,7 +4,7 @@
 
 #include "ctl/doctor/looks.h"
 
-/* The first row of each that holds is told. */
+/* Of the rows of one thing, the first that holds is told. */
 static const struct row {
 	const char *what, *group;
 	const char *key; /* that is `value`; NULL: nothing before held */

@@ -130,7 +130,7 @@ static bool take_sign(struct reader *reader, char sign)
 		end_value(reader);
 		return true;
 	default:
-		return true; /* of a list, none of which is looked at */
+		return true; /* part of a list; no list is looked at */
 	}
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What `testparm -s` prints: the settings that are not the default, with the names that they have
- * in the manual; those of [global] are the shares' where these do not say otherwise.
+ * Reads what `testparm -s` prints: the settings that are not the default, by the names that they
+ * have in the manual; settings of [global] are those of a share that does not say otherwise.
  */
 #include <pwd.h>
 #include <string.h>

@@ -103,7 +103,7 @@ static gboolean write_text(struct making *m, const char *name, const char *text)
 	return ok || set_write_error(m, name);
 }
 
-/* Of what the JSON will have, but for the page itself. */
+/* From the JSON as it will be, except that the page itself is not yet among its parts. */
 static gboolean write_page(struct making *m, const char *name)
 {
 	g_autofree char *json = final_json(m->final), *verdict = final_verdict(m->final);

@@ -11,7 +11,7 @@
 
 #define SIGN_ERROR (g_quark_from_static_string("quickmigrate-sign"))
 
-/* What was written to fd, and closes it. */
+/* Reads all that was written to fd, and closes it. */
 static char *output(int fd)
 {
 	char *text = g_malloc0(OUTPUT_MAX + 1);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Keys: 'o' and a handle (type, bytes) for an object; 't' and its handle while it is touched; 'f'
- * and a fileid for its handle; 's' for the journal's id; 'c' when a run that looked for what
- * the kernel does not tell has come to its end.  Numbers are in the machine's own
- * order: the store stays on it.
+ * Keys of the store: 'o' and a handle (type, bytes) for an object; 't' and its handle while it is
+ * touched; 'f' and a fileid for the handle of its object; 's' for the journal's id; 'c' when a run
+ * has come to its end that looked for what the kernel does not tell.  Numbers are in the machine's
+ * own byte order: the store stays on it.
  */
 #include "ctl/rollback/ledger.h"
 
@@ -30,8 +30,8 @@ struct ledger {
 	struct journal_env_pages pages;
 };
 
-/* Behind the names; what older stores have is the first of it.  What was given follows, each with a
- * NUL. */
+/* Follows the names; older stores have only its beginning.  What was given follows, each name with
+ * a NUL. */
 struct tail {
 	int64_t version;
 	uint64_t staged_size;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* By a file system that is mounted here: every step is below its root, by openat2(2). */
+/* The old server's tree as a file system that is mounted here: every step is below its root, by
+ * openat2(2). */
 #include "ctl/rollback/target.h"
 
 #include <dirent.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * By SMB: each step opens an object by its path, does one thing to it and closes it; a file that is
- * written in place is held until it has its attributes, too.  Objects are known by the server's
- * file numbers, as to the retriever; a symbolic link in a path is the server's to follow within its
- * share.
+ * The old server's tree by SMB: each step opens an object by its path, does one thing to it and
+ * closes it; a file that is written in place is held open until it has its attributes, too.
+ * Objects are known by the server's file numbers, as in the retriever.  A symbolic link in a path
+ * is followed by the server, within its share.
  */
 #include "ctl/rollback/target.h"
 
@@ -26,7 +26,7 @@ struct smb_target {
 	struct target target;
 	struct smb_call *call;
 	GHashTable *changed;	    /* a set of paths: what is to be flushed with the next sync */
-	GHashTable *unsynced;	    /* likewise: of which the last sync could not */
+	GHashTable *unsynced;	    /* a set of paths that the last sync could not flush */
 	struct smb_private private; /* TARGET_STAGE */
 	GHashTable *bare;	    /* in it, without descriptors: path -> whether a directory */
 	char *given;		    /* the last object that was given something, or NULL */

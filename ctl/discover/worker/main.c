@@ -3,8 +3,9 @@
  * migrate-discover: asks an old server one question with libnfs or libsmbclient, for migratectl.
  *
  * These libraries decode a whole reply before anybody can look at it, and libnfs 4.0 writes past
- * its heap when MOUNT's list is made for that.  So whoever sends a reply may own this process; then
- * it is nobody's, can open nothing and ends when migratectl has waited long enough.
+ * its heap if MOUNT's list is made for that.  So a server may take over this process with a reply;
+ * then the process has no rights, can open nothing, and ends when migratectl has waited long
+ * enough.
  */
 #include <fcntl.h>
 #include <stdio.h>
