@@ -134,14 +134,14 @@ static void lose_attr(const struct giving *giving, const char *format, ...)
 	giving->lost(giving->arg, text);
 }
 
-/* Whether the old server will never take it; else it is a failure of now. */
+/* Whether the old server will never take it; FALSE: it fails only now. */
 static bool is_refusal(int error)
 {
 	return error == EOPNOTSUPP || error == EPERM || error == EINVAL || error == ENODATA ||
 	       error == E2BIG || error == ERANGE || error == ENAMETOOLONG;
 }
 
-/* The owner there: what it has, where that is the same one here. */
+/* The owner on the old server: the one that the object has there, if that is the same one here. */
 static uint32_t old_id(const struct giving *giving, const struct owners *owners, uint32_t has,
 		       uint32_t id, const char *what)
 {
@@ -217,8 +217,8 @@ static uint32_t unmap_id(void *arg, bool group, uint32_t id)
 	return target;
 }
 
-/* The ACL with the old server's ids, where it has one those of that as far as they are the same
- * here; and the mode that must do where it cannot be set. */
+/* The ACL with the old server's ids; if the object has an ACL there, with that one's ids as far as
+ * they are the same here.  Also the mode that must do if the ACL cannot be set. */
 static GBytes *old_acl(const struct giving *giving, GBytes *value, GBytes *has, mode_t *alone)
 {
 	struct acl *acl = attrs_decode_acl(value), *there = attrs_decode_acl(has);
@@ -237,7 +237,8 @@ static GBytes *old_acl(const struct giving *giving, GBytes *value, GBytes *has, 
 	return mapped;
 }
 
-/* Some servers say that they took what they did not: an NFS server that has no ACLs, say. */
+/* Some servers say that they took a value which they did not take: an NFS server that has no ACLs,
+ * say. */
 static bool set_xattr(const struct giving *giving, const char *name, GBytes *value)
 {
 	if (setxattr(giving->path, name, g_bytes_get_data(value, NULL), g_bytes_get_size(value),
@@ -250,16 +251,16 @@ static bool set_xattr(const struct giving *giving, const char *name, GBytes *val
 	return has && g_bytes_equal(value, has);
 }
 
-/* It has one of NFS version 4, of which the one here is a translation, and a mode would change it.
- */
+/* The object has an ACL of NFS version 4 there, of which the one here is a translation, and which a
+ * mode would change. */
 static bool stays_nfs4(const struct giving *giving)
 {
 	return attrs_old(giving->attrs) && giving->mode == (giving->has.st_mode & 07777) &&
 	       getxattr(giving->path, XATTR_NFS4_ACL, NULL, 0) >= 0;
 }
 
-/* Its ACLs are as they were made: what stands for those there.  Where a group is nobody here they
- * are for that one alone: another one would have its rights. */
+/* Whether its ACLs are as the retriever made them, to stand for those there.  If a group is unknown
+ * here, they stand for those of that group alone: another group would get its rights. */
 static bool keeps_acls(const struct attrs *attrs)
 {
 	return attrs_old(attrs) && attrs->left.what & (LEFT_ACL | LEFT_OWNER) &&
@@ -267,7 +268,7 @@ static bool keeps_acls(const struct attrs *attrs)
 	       (!(attrs->left.what & LEFT_OWNER) || attrs->st.st_gid == attrs->left.gid);
 }
 
-/* It is as it was made: what stands for what the old one has. */
+/* Whether the value is as the retriever made it, to stand for the old server's. */
 static bool is_brought(const struct giving *giving, const char *name, GBytes *value, GBytes *has)
 {
 	const struct attrs *attrs = giving->attrs;
@@ -333,7 +334,7 @@ static int drop_xattrs(const struct giving *giving, GHashTable *has)
 	return 0;
 }
 
-/* Those that it had come back in the place of what was given since. */
+/* Gives back the ACLs that the object had, in the place of those that it was given since. */
 static int give_acls_back(struct giving *giving, GHashTable *has)
 {
 	for (unsigned i = 0; i < G_N_ELEMENTS(attrs_acls); i++) {
@@ -386,7 +387,8 @@ int attrs_give_times(int fd, const struct attrs *attrs)
 	return utimensat(fd, "", times, AT_EMPTY_PATH) < 0 ? -errno : 0;
 }
 
-/* Owners and ACLs change it, too.  What it has already is not set: that moves its ctime. */
+/* Owners and ACLs change the mode, too.  A mode that the object has already is not set: that would
+ * move its ctime. */
 static int give_mode(struct giving *giving)
 {
 	struct stat st;
@@ -420,7 +422,7 @@ static int give_mtime(struct giving *giving)
 	return attrs_give_times(giving->fd, giving->attrs);
 }
 
-/* The time, or what a coarser clock has of it: FAT's goes in steps of 2 s. */
+/* Whether `has` is the time that was wanted, cut to a coarser clock: FAT's goes in steps of 2 s. */
 static bool is_cut(struct timespec wanted, struct statx_timestamp has)
 {
 	const int64_t less =
@@ -429,7 +431,7 @@ static bool is_cut(struct timespec wanted, struct statx_timestamp has)
 	return less >= 0 && less < 2 * G_GINT64_CONSTANT(1000000000);
 }
 
-/* Likewise: the times of a symbolic link, say. */
+/* Some servers do not set times either, although they say so: those of a symbolic link, say. */
 static int check_attr(const struct giving *giving)
 {
 	struct timespec times[2];
@@ -452,8 +454,9 @@ static int check_attr(const struct giving *giving)
 	return 0;
 }
 
-/* The mode here stands for the one there, of whose rights nobody gets any who was made the owner or
- * the group, or is named in an ACL, here. */
+/* Whether the mode here only stands for the one there, which the object then has again.  That one
+ * must give no rights to anybody who was made the owner or the group here, or is named in an ACL
+ * here. */
 static bool is_mode_left(const struct giving *giving)
 {
 	const struct omissions *left = &giving->attrs->left;
@@ -466,8 +469,8 @@ static bool is_mode_left(const struct giving *giving)
 	       (st->st_gid == left->gid || !(differs & 02070));
 }
 
-/* That it is to have there.  Of set-id bits that do not stand here none comes back, nor stays where
- * the data are from here. */
+/* The mode that the object is to have there.  A set-id bit that is not set here does not come back
+ * there, and does not stay if the data come from here. */
 static mode_t mode_there(const struct giving *giving)
 {
 	const struct attrs *attrs = giving->attrs;

@@ -53,7 +53,7 @@ static GHashTable *names_new(void)
 	return g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
 }
 
-/* Behind the note's name. */
+/* The text behind the name of a note. */
 static const char *find_note(const struct attrs *attrs, const char *name)
 {
 	GHashTableIter iter;
@@ -71,8 +71,8 @@ static const char *find_note(const struct attrs *attrs, const char *name)
 	return NULL;
 }
 
-/* Nothing of ours was given to it yet; or its owners, mode and ACLs as we gave them.  Neither is
- * there where some may be given and some not. */
+/* OWN: the way back has given it nothing yet.  LEFT: its owners, mode and ACLs as the way back left
+ * them.  While some may be given and some not, neither is noted. */
 #define OWN  "=own"
 #define LEFT "=left "
 
@@ -94,7 +94,7 @@ static char *left_note(const struct stat *st, GBytes *const acls[2])
 	return g_strconcat(LEFT, g_checksum_get_string(sum), NULL);
 }
 
-/* What it has is its own, or what somebody else gave it there since. */
+/* Whether what it has is its own, or was given to it by somebody else since. */
 static bool is_own(const struct attrs *attrs, const struct stat *st, GBytes *const acls[2])
 {
 	g_autofree char *left = left_note(st, acls);
@@ -232,7 +232,7 @@ struct acl *attrs_decode_acl(GBytes *value)
 	return bytes ? acl_decode(bytes, (uint32_t)len) : NULL;
 }
 
-/* What they grant goes through the mask, and that is left out. */
+/* Takes the mask out of the ACL, and applies it to the entries that it limits. */
 static void apply_mask(struct acl *acl)
 {
 	uint16_t mask = 7;
@@ -275,8 +275,9 @@ bool attrs_is_translated(const struct attrs *attrs, const char *name, GBytes *th
 	return same;
 }
 
-/* An NFSv4 ACL of nobody but the owner, the group and everybody is the mode once more.  Its bytes:
- * u32 of how many entries; each u32 type, flags, mask, and who (RFC 8881 section 6.2.1). */
+/* An NFSv4 ACL that names only the owner, the group and everybody says the same as the mode.  Its
+ * bytes: u32, the number of entries; for each u32 type, flags, mask, and who (RFC 8881 section
+ * 6.2.1). */
 static bool is_mode(GBytes *nfs4)
 {
 	static const char *const special[] = {"OWNER@", "GROUP@", "EVERYONE@", NULL};
@@ -299,7 +300,8 @@ static bool is_mode(GBytes *nfs4)
 	return at == len;
 }
 
-/* Of one that is not carried; xfs tells of ACLs once more. */
+/* Whether an attribute that is not carried is something that a new file would lack.  Those in which
+ * xfs tells of ACLs once more do not count. */
 static bool is_more(const char *path, const char *name)
 {
 	if (g_str_has_prefix(name, "trusted.SGI_ACL_"))
@@ -310,7 +312,7 @@ static bool is_more(const char *path, const char *name)
 	return !value || !is_mode(value);
 }
 
-/* Flags of chattr(1) that somebody set, and a project of its own. */
+/* Whether somebody set flags of chattr(1), or a project. */
 static bool has_flags(int fd)
 {
 	const unsigned set = FS_SECRM_FL | FS_UNRM_FL | FS_COMPR_FL | FS_SYNC_FL | FS_IMMUTABLE_FL |
@@ -323,7 +325,8 @@ static bool has_flags(int fd)
 	       (!ioctl(fd, FS_IOC_FSGETXATTR, &more) && more.fsx_projid);
 }
 
-/* One of that name would not be what it is, though nobody set it here. */
+/* Whether an attribute of that name would be another one in a new file, although nobody set it
+ * here. */
 static bool differs_there(const char *path, const struct attrs *attrs, const char *name)
 {
 	GBytes *here = g_hash_table_lookup(attrs->xattrs, name);

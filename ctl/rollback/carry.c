@@ -34,8 +34,8 @@ static bool commit(struct carry *carry)
 	return ledger_commit(carry->tree->ledger, carry->error);
 }
 
-/* It has other names there, or is to have some, or more than a copy, or its directory is not known
- * here: it cannot be replaced by renaming. */
+/* Whether the object cannot be replaced by renaming: it has or is to have other names there, or
+ * holds more than a copy of it would, or its directory is not known here. */
 static bool is_kept(const struct node *node)
 {
 	const struct place *place = node->at->len ? node->at->pdata[0] : NULL;
@@ -58,7 +58,7 @@ static void touch(struct carry *carry, const GPtrArray *places)
 	}
 }
 
-/* Directories in which something is done have to get their times back. */
+/* Directories in which something is done must get their times back afterwards. */
 static void touch_directories(struct carry *carry)
 {
 	const GPtrArray *active = carry->tree->active;
@@ -85,8 +85,8 @@ static void add_names(struct ledger_entry *carried, const GPtrArray *places,
 	}
 }
 
-/* to_come: also those that it is to have, so that who finds it under another one knows that none of
- * ours gave it that, not even one that was killed. */
+/* to_come: also the names that it is to have.  So a run that finds the object under another name
+ * knows that no run of the way back gave it that name, not even a killed one. */
 static void take_names(struct node *node, bool to_come)
 {
 	g_autoptr(GPtrArray) none = g_ptr_array_new();
@@ -103,9 +103,9 @@ static void take_names(struct node *node, bool to_come)
 }
 
 /*
- * What is about to be done to objects that are there.  What is replaced or removed as a whole is
- * known afterwards by its number, or is as it was now; of what is changed in place nothing can be
- * said until it is done.
+ * Notes what is about to be done to objects that are on the old server.  An object that is replaced
+ * or removed as a whole can be told afterwards by its fileid, or is as it was before; of an object
+ * that is changed in place nothing can be said until that is done.
  */
 static void remember_node(const struct carry *carry, struct node *node)
 {
@@ -130,15 +130,15 @@ static bool note_intents(struct carry *carry)
 		const struct stat *old = &node->old;
 		bool replaced = !S_ISDIR(old->st_mode) && !is_kept(node);
 
-		/* what is given nothing, and moves its ctime, so that later runs do not see it; or
-		 * an earlier run saw it */
+		/* an object that is given nothing, but whose ctime a step moves, so that later runs
+		 * cannot see that its rights were changed; or an earlier run saw it */
 		node->their_rights |= node->there && (node->todo || carried->ctime < 0) &&
 				      !(node->todo & (TODO_DATA | TODO_META | TODO_REMOVE)) &&
 				      difference_of_rights(carry->tree, node);
 		if (node->todo)
 			take_names(node, true); /* what is made is noted when it is staged */
-		/* what is somebody else's, and given nothing but times, is his in later runs, too
-		 */
+		/* an object that somebody else has changed, and that is given nothing but times,
+		 * counts as changed by him in later runs, too */
 		if (!node->there ||
 		    !(node->todo & ~(unsigned)(TODO_MAKE | (node->theirs ? TODO_TIMES : 0))))
 			continue;
@@ -148,7 +148,8 @@ static bool note_intents(struct carry *carry)
 		carried->staged = 0;
 		carried->touching =
 			!(node->todo & TODO_REMOVE) && !((node->todo & TODO_DATA) && replaced);
-		/* a kill makes nothing ours that is known to be somebody else's */
+		/* after a kill a change that is known to be somebody else's must not count as the
+		 * way back's */
 		const bool theirs = node->theirs && !(node->todo & (TODO_DATA | TODO_REMOVE));
 		carried->size = theirs ? UINT64_MAX : (uint64_t)old->st_size;
 		carried->mtime = migrate_ns(old->st_mtim);
@@ -164,14 +165,15 @@ static bool note_intents(struct carry *carry)
 			node->left = LEFT_LATER;
 			node->todo &= ~(unsigned)(TODO_DATA | TODO_META | TODO_TIMES);
 		}
-		/* a page of the store is in memory for each, until then */
+		/* until the commit each note keeps a page of the store in memory */
 		if (!note(carry, node) || (++noted % carry_batch_files == 0 && !commit(carry)))
 			return false;
 	}
 	return commit(carry);
 }
 
-/* Else it is another's by now, and not to be taken for ours. */
+/* Whether the object is still the one that the way back left.  If not, somebody else has changed
+ * it, and the change must not be taken for the way back's. */
 static bool is_as_left(const struct node *node, const struct stat *st)
 {
 	const struct stat *old = &node->old;
@@ -181,7 +183,8 @@ static bool is_as_left(const struct node *node, const struct stat *st)
 					 migrate_ns(st->st_mtim) == migrate_ns(old->st_mtim)));
 }
 
-/* What somebody gave it meanwhile is his in later runs. */
+/* Whether it has the rights that are known: rights that somebody else gave it meanwhile count as
+ * his in later runs. */
 static bool has_its_rights(const struct node *node, const struct stat *st)
 {
 	const struct stat *old = &node->old;
@@ -190,7 +193,7 @@ static bool has_its_rights(const struct node *node, const struct stat *st)
 	       st->st_gid == old->st_gid;
 }
 
-/* Takes up what came of it.  FALSE: that cannot be seen, and nothing is to be noted. */
+/* Takes over what became of the object.  FALSE: that cannot be seen, and nothing is to be noted. */
 static bool take_done(struct carry *carry, struct node *node)
 {
 	struct ledger_entry *carried = &node->carried;
@@ -210,7 +213,7 @@ static bool take_done(struct carry *carry, struct node *node)
 		carried->ctime =
 			node->theirs || !has_its_rights(node, &st) ? -1 : migrate_ns(st.st_ctim);
 	} else if (carried->touching) {
-		carried->size = UINT64_MAX; /* where it is, nobody looked: it cannot be said */
+		carried->size = UINT64_MAX; /* nobody looked where it is, so nothing can be said */
 	}
 	carried->generation = node->conflict || node->left == LEFT_LATER || node->unsettled ||
 					      rows_wait_in(carry->tree, node)
@@ -223,8 +226,8 @@ static bool take_done(struct carry *carry, struct node *node)
 	return true;
 }
 
-/* Nothing was begun with it: what somebody else does to it from now on shows.  Of a directory our
- * names moved the ctime. */
+/* Nothing was begun with the object: puts its notes back, so that what somebody else does to it
+ * from now on shows.  The ctime of a directory was moved by names that the way back gave in it. */
 static bool put_back(struct carry *carry, struct node *node, GError **error)
 {
 	struct ledger_entry *carried = &node->carried;
@@ -234,7 +237,7 @@ static bool put_back(struct carry *carry, struct node *node, GError **error)
 	if ((node->begun || node->moved || S_ISDIR(st.st_mode)) &&
 	    (!path || target_stat(carry->tree->target, path, &st) || st.st_ino != node->old.st_ino))
 		return true;
-	/* what was refused left no trace */
+	/* a step that was refused left no trace */
 	if (node->begun && (node->moved || !displace_is_known(node, &st, false) ||
 			    migrate_ns(st.st_ctim) != migrate_ns(node->old.st_ctim)))
 		return true;
@@ -252,7 +255,7 @@ static bool put_back(struct carry *carry, struct node *node, GError **error)
 	return ledger_put(carry->tree->ledger, &node->handle, carried, error);
 }
 
-/* At any end, but for a kill. */
+/* Called at any end except a kill. */
 static void put_back_all(struct carry *carry)
 {
 	const GPtrArray *active = carry->tree->active;
@@ -300,8 +303,8 @@ static bool note_placed(struct carry *carry, const GPtrArray *placed)
 	return true;
 }
 
-/* What is in a directory that is not durable is left for the next run, which looks at that again.
- */
+/* Objects in a directory that is not durable are left for the next run, which looks at that
+ * directory again. */
 static bool leave_unsynced(struct carry *carry)
 {
 	const GPtrArray *active = carry->tree->active;
@@ -363,7 +366,8 @@ static gint by_depth(gconstpointer a, gconstpointer b)
 	return tree_directory(x) < tree_directory(y) ? -1 : tree_directory(x) > tree_directory(y);
 }
 
-/* What goes, by where it is there: what it is in may be parked. */
+/* The depth of an object that goes is that of its place there, because its directory may be
+ * parked. */
 static unsigned depth_of(const struct node *node)
 {
 	g_autofree char *there = node->todo & TODO_REMOVE ? tree_path(node) : NULL;
@@ -424,7 +428,8 @@ static bool place_all(struct carry *carry, bool (*wanted)(const struct node *nod
 		if (made && !node->carried.staged)
 			continue;
 		if (!steps_place(carry, node)) {
-			/* it was removed, and its number is given again */
+			/* the staged object was removed, and its number may be given to another
+			 * one */
 			if (made && !node->carried.staged && !note(carry, node))
 				return false;
 			continue;
@@ -444,7 +449,8 @@ static bool is_to_stage(const struct node *node)
 	return (node->todo & TODO_MAKE) || ((node->todo & TODO_DATA) && !is_kept(node));
 }
 
-/* What could not be made anew is as it was there: it is not written in place instead. */
+/* A file that could not be made anew is as it was on the old server: it is not written in place
+ * instead. */
 static bool is_file_to_give(const struct node *node)
 {
 	return node->here && node->there && (node->todo & (TODO_DATA | TODO_META)) &&
@@ -465,7 +471,7 @@ static bool is_durable(struct carry *carry, int ret)
 	return !ret;
 }
 
-/* It stays as it is, but for what our step did to its ctime. */
+/* The object stays as it is, except that a step of the way back has moved its ctime. */
 static bool note_left(struct carry *carry, struct node *node)
 {
 	g_autofree char *path = tree_path(node);
@@ -672,12 +678,12 @@ bool carry_out(struct tree *tree, const bool *stop, struct carry_result *result,
 	carry.content = content_new(tree->config->name, tree->config->socket, stop);
 	if (!tree->window)
 		leftovers_clean(tree, &mistake);
-	/* before anything is moved there: a stub is known to the retriever by what it was there */
+	/* before anything is moved there: the retriever knows a stub's file by what it was there */
 	fetch_all(&carry);
 	touch_directories(&carry);
 	exclusive_sync_begun(tree);
-	/* Directories are given first what they are to have: names that come and go move their
-	 * ctimes.  A descriptor might forbid these. */
+	/* Directories are given their attributes first, because names that come and go move their
+	 * ctimes.  A security descriptor, though, might forbid these names. */
 	const bool last = target_has_descriptors(tree->target);
 	if (!stops(&carry) && is_durable(&carry, tree_sync(tree)) && note_intents(&carry) &&
 	    (last || give_all(&carry, is_directory_to_give))) {

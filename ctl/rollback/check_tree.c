@@ -50,13 +50,14 @@ static bool is_other(GError **error, const char *why)
 	return false;
 }
 
-/* Of the names in the root: those that are there, others, and of these what they look like. */
+/* Of the names in the root: how many are there, how many are not, and what the objects of these
+ * look like. */
 struct count {
 	unsigned hits, misses;
 	GHashTable *missed; /* a set: looks_of() */
 };
 
-/* By whatever name. */
+/* What an object looks like, whatever its name. */
 static char *looks_of(const struct stat *st)
 {
 	return g_strdup_printf("%o %" PRId64 " %" PRId64, st->st_mode & S_IFMT,
@@ -100,8 +101,8 @@ static void count_changed(struct tree *tree, const struct migrate_binding *handl
 	}
 }
 
-/* Of names in the root that are as at the switch, or of those that were changed.  What was changed
- * since the journal was asked may have no row yet. */
+/* Counts names in the root that are as at the switch, or (changed) those of objects that were
+ * changed.  An object that was changed after the journal was asked may have no row yet. */
 static void count_names(struct tree *tree, DIR *dir, bool changed, struct count *count)
 {
 	const struct dirent *entry;
@@ -128,8 +129,8 @@ static void count_names(struct tree *tree, DIR *dir, bool changed, struct count 
 	}
 }
 
-/* What looks like one that was missed is it, by the name that somebody gave it there, or that it
- * had before a client renamed it in a gap of the journal. */
+/* An object that looks like a missed one is that one: somebody gave it another name there, or a
+ * client renamed it in a gap of the journal. */
 static void find_missed(GHashTable *names, struct tree *tree, struct count *count)
 {
 	GHashTableIter iter;
@@ -149,9 +150,9 @@ static void find_missed(GHashTable *names, struct tree *tree, struct count *coun
 	}
 }
 
-/* What is empty, as a mount point is on which nothing is mounted, is the tree if it was known to be
- * so, or if a run of ours was killed in it: its number is the one that is known, and what we had
- * removed there moved its time. */
+/* An empty tree may be a mount point on which nothing is mounted.  It is the tree if that was known
+ * to be empty, or if a run of the way back was killed in it: then its fileid is the known one, and
+ * what that run removed there moved its time. */
 static bool is_known_empty(const struct tree *tree, const struct migrate_stub *stub)
 {
 	const struct ledger_entry *carried = &tree->root->carried;

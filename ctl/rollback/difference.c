@@ -33,7 +33,7 @@ static bool is_same_content(struct tree *tree, const struct node *node, const ch
 	return ret == 1;
 }
 
-/* Whether nothing of what it has there would be changed if all were given that is here. */
+/* Whether giving the object there everything that is here would change nothing of it. */
 static bool has_attributes(const struct tree *tree, const struct node *node)
 {
 	g_autofree char *path = tree_path(node);
@@ -107,8 +107,8 @@ bool difference_is_none(const struct tree *tree, const struct node *node, const 
 
 /* ---- others ---------------------------------------------------------------------------------- */
 
-/* The latest that a time may have been which a server keeps so: many do in whole seconds, or in
- * steps of two (server_clock.h). */
+/* The latest time that a server may have kept as t: many keep times in whole seconds, or in steps
+ * of two (server_clock.h). */
 static int64_t last_of(struct timespec t)
 {
 	return migrate_ns(t) + (t.tv_nsec % 1000000 ? 0 : 2 * INT64_C(1000000000) - 1);
@@ -119,7 +119,8 @@ static bool is_as_carried(const struct node *node)
 	const struct ledger_entry *carried = &node->carried;
 	const int64_t mtime = migrate_ns(node->old.st_mtim), given = carried->staged_mtime;
 
-	/* its data was being written, or is what it was; with a ctime nothing was begun */
+	/* its data were being written, or are what they were; while there is a ctime, nothing was
+	 * begun */
 	if (carried->touching && !carried->ctime)
 		return !carried->version || S_ISDIR(node->old.st_mode) ||
 		       (carried->size == (uint64_t)node->old.st_size &&
@@ -138,7 +139,7 @@ int64_t difference_version(const struct node *node)
 		       : migrate_ns(node->old.st_ctim);
 }
 
-/* The object's stub knows the old one's ctime. */
+/* Whether the object's stub knows the ctime of the old server's object. */
 static bool stub_knows(const struct tree *tree, const struct node *node)
 {
 	struct migrate_stub stub;
@@ -151,14 +152,14 @@ static bool stub_knows(const struct tree *tree, const struct node *node)
 	return knows;
 }
 
-/* A Samba's time of change is that of modification. */
+/* Samba tells the time of modification as that of change. */
 static bool has_no_ctime(const struct tree *tree, const struct node *node)
 {
 	return target_has_descriptors(tree->target) &&
 	       migrate_ns(node->old.st_ctim) == migrate_ns(node->old.st_mtim);
 }
 
-/* What it has there is what is here, and nothing of it would be taken away if all were given that
+/* Whether the object there is what is here, and would lose nothing if it were given everything that
  * is here. */
 static bool is_the_same(const struct tree *tree, const struct node *node)
 {
@@ -177,8 +178,8 @@ bool difference_is_as_left(const struct tree *tree, const struct node *node)
 				 : last_of(node->old.st_ctim) <= tree->switched;
 }
 
-/* Where no ctime tells that it got the name before what is known of it, one of several may be of a
- * gap. */
+/* If no ctime tells when it got the name, one name of several may come from a gap of the
+ * journal. */
 bool difference_is_renamed(const struct tree *tree, const struct node *node)
 {
 	const struct ledger_entry *carried = &node->carried;

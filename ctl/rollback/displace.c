@@ -58,7 +58,7 @@ static int leave(struct tree *tree, struct node *node)
 	return -ECANCELED;
 }
 
-/* The node's place is that of one that is in use. */
+/* The node's place is that of an object that is in use: both are left. */
 static int leave_over(struct tree *tree, struct node *node, struct node *over)
 {
 	node->left = LEFT_LATER;
@@ -74,7 +74,8 @@ static void park(struct node *node, const char *path)
 
 /* ---- replacing ------------------------------------------------------------------------------- */
 
-/* st: of what came out. */
+/* Deals with the object that came out, which has the attributes st: a former version stays there,
+ * one name of several is removed, another object is parked. */
 static int take_out(struct tree *tree, struct node *node, struct node *over, const char *out,
 		    const struct stat *st)
 {
@@ -92,8 +93,9 @@ static int take_out(struct tree *tree, struct node *node, struct node *over, con
 	return ret;
 }
 
-/* What came out goes back to its place, and what we had put there, ours, to `from`.  If that was
- * replaced meanwhile, what came instead is newer, and goes back in its turn. */
+/* Puts what came out (`out`) back into its place, and the object that had been put there (its
+ * fileid is `ours`) to `from`.  If somebody replaced that one meanwhile, the object that came
+ * instead is newer, and goes back in its turn. */
 static int put_back(struct tree *tree, const char *from, const char *to, const char *out,
 		    uint64_t ours)
 {
@@ -141,7 +143,8 @@ int displace_replace(struct tree *tree, struct node *node, const char *from, con
 	return over == node ? -ECANCELED : -EEXIST;
 }
 
-/* As it was noted before it was replaced. */
+/* Whether st is the former version that was noted before it was replaced; *same: and is
+ * unchanged. */
 static bool is_former(struct tree *tree, const struct node *node, const struct stat *st, bool *same)
 {
 	struct ledger_entry carried;
@@ -154,7 +157,8 @@ static bool is_former(struct tree *tree, const struct node *node, const struct s
 	return former;
 }
 
-/* It has its place again, if the new version is as we left it; else both stay. */
+/* Puts the former version into its place again if the new version is as the way back left it; else
+ * both stay. */
 static void restore(struct tree *tree, struct node *node, const char *former, const struct stat *st,
 		    GError **error)
 {
@@ -203,7 +207,7 @@ int displace_aside(struct tree *tree, const char *name, const struct stat *st, c
 		ret = target_rename_new(tree->target, from, to, false);
 		if (!ret && aside)
 			*aside = g_path_get_basename(to);
-		/* that name is another's: by its number alone */
+		/* another object has that name: name it by its fileid alone */
 		const uint64_t fileid = st->st_ino;
 		named.handle = (struct migrate_binding){.len = sizeof(fileid)};
 		memcpy(named.handle.bytes, &fileid, sizeof(fileid));
@@ -211,8 +215,8 @@ int displace_aside(struct tree *tree, const char *name, const struct stat *st, c
 	return ret;
 }
 
-/* What is at the name of the node's new version, or link, is not that: it came out of its place,
- * and was not looked at any more. */
+/* Whether the object at the name of the node's new version, or link, is another one, which came out
+ * of its place and was not looked at any more. */
 static bool came_out(const struct node *node, const struct stat *st)
 {
 	const struct ledger_entry *carried = &node->carried;
@@ -318,7 +322,8 @@ static int remove_file(struct tree *tree, struct node *node, const char *path, G
 		if (!ret)
 			return 0;
 	}
-	/* what somebody has open by SMB may go only then, and from there */
+	/* a file that somebody has open by SMB may go only when it is closed, and from
+	 * TARGET_STAGE */
 	if (!parked && target_rename_new(tree->target, out, path, false) && !ret) {
 		g_ptr_array_remove_index(node->at, 0);
 		park(node, out);

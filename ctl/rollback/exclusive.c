@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "ctl/rollback/exclusive.h"
 
-/* What is true for the first of the directories that the node is in, or was removed from; NULL: for
- * none. */
+/* The first directory for which is() is true, of those that the node is in or was removed from;
+ * NULL: none. */
 static struct node *first_directory(const struct tree *tree, const struct node *node,
 				    bool (*is)(const struct tree *tree, const char *path))
 {

@@ -5,7 +5,7 @@
 
 #include "ctl/rollback/difference.h"
 
-/* It may be found there by its number, if that is not another's by now. */
+/* Lets the node be found on the old server by its fileid, unless that is another node's by now. */
 static void tree_expect(struct tree *tree, uint64_t fileid, struct node *node)
 {
 	guint64 key = fileid;
@@ -20,9 +20,9 @@ static uint64_t known_fileid(const struct node *node)
 	return node->was_carried ? node->carried.fileid : node->fileid;
 }
 
-/* Whether it is what another object became: numbers are given again, also that of what somebody
- * removed there.  What has several names there may be several objects here.  st: NULL where it was
- * not looked at. */
+/* Whether the object with this fileid is what another object here became: fileids are given again,
+ * also those of objects that somebody removed there.  An object with several names there may be
+ * several objects here.  st: NULL if it was not looked at. */
 static bool is_carried_for_another(const struct tree *tree, const struct node *node,
 				   uint64_t fileid, const struct stat *st)
 {
@@ -40,8 +40,8 @@ static bool is_carried_for_another(const struct tree *tree, const struct node *n
 	return is;
 }
 
-/* What is found by a name alone: whether it may be another object.  Of what is no file or directory
- * all is in what it was made as. */
+/* Whether an object that was found by a name alone may be another one.  An object that is neither a
+ * file nor a directory has nothing beside what it was made as. */
 static bool is_another(const struct tree *tree, const struct node *node, const char *path,
 		       const struct stat *st, bool compared)
 {
@@ -58,7 +58,8 @@ static bool is_another(const struct tree *tree, const struct node *node, const c
 	       (type != S_IFREG && type != S_IFDIR && !difference_is_none(tree, node, path, st));
 }
 
-/* Of what the old server has alone the number may be that of an object that is here. */
+/* Whether this fileid is the known one of the node's counterpart.  An object that the old server
+ * has alone may have the fileid that was noted for an object here. */
 static bool is_known_counterpart(const struct tree *tree, const struct node *node, uint64_t fileid,
 				 const struct stat *st)
 {
@@ -66,8 +67,8 @@ static bool is_known_counterpart(const struct tree *tree, const struct node *nod
 	       !(node->handle.type && is_carried_for_another(tree, node, fileid, st));
 }
 
-/* Whether what is at the path is the node's: by its number, where that is known.  compared: its
- * directory is. */
+/* Looks whether the object at the path is the node's: by its fileid, if that is known.  compared:
+ * its directory is. */
 static int look_at(struct tree *tree, struct node *node, const char *path, bool compared)
 {
 	struct ledger_entry *carried = &node->carried;
@@ -81,7 +82,7 @@ static int look_at(struct tree *tree, struct node *node, const char *path, bool 
 		carried->touching = true;
 		carried->version = 0;
 	}
-	/* what was only staged is nowhere under another number */
+	/* an object that was only staged is nowhere under another fileid */
 	if (node->was_carried || node->fileid ? !is_known_counterpart(tree, node, st.st_ino, &st)
 					      : is_another(tree, node, path, &st, compared))
 		return -ENOENT;
@@ -109,8 +110,8 @@ static int is_hidden(struct tree *tree, const struct place *place)
 	return 0;
 }
 
-/* What was killed while it was replaced there has no name but the one in TARGET_STAGE, and is to
- * have its name again. */
+/* An object whose replacement was cut off by a kill has only a name in TARGET_STAGE there, and is
+ * to have its own again. */
 static void want_again(struct node *node, struct place *lost)
 {
 	if (lost->dir && !lost->dir->compared && node->here && !node->wanted->len &&
@@ -141,7 +142,7 @@ static bool is_staged_as(struct tree *tree, const struct node *node, char kind)
 	       st.st_ino == node->carried.staged;
 }
 
-/* So that it has not taken the place of the former version. */
+/* Whether the staged object has not yet taken the place of the former version. */
 static bool is_staged_still(struct tree *tree, const struct node *node)
 {
 	return is_staged_as(tree, node, STAGE_NEW) || is_staged_as(tree, node, STAGE_BEGUN);

@@ -23,8 +23,8 @@ static bool take_row(void *arg, const struct journal_row *row)
 	return true;
 }
 
-/* What was nowhere may have been moved meanwhile from where nobody had looked to where somebody
- * had. */
+/* An object that was nowhere may have been moved meanwhile, from a directory that was not searched
+ * yet to one that was. */
 static bool may_be_here(const struct moving *moving, const struct node *node)
 {
 	gpointer flags;
@@ -35,14 +35,15 @@ static bool may_be_here(const struct moving *moving, const struct node *node)
 		 !(GPOINTER_TO_UINT(flags) & UNPLACED)));
 }
 
-/* Names may have left it.  type 0: of such a one no row tells. */
+/* Whether names may have left the directory.  Of one that only the old server has (type 0) no row
+ * tells. */
 static bool is_moving(const struct moving *moving, const struct node *dir)
 {
 	return dir->handle.type ? g_hash_table_contains(moving->rows, &dir->handle)
 				: g_hash_table_size(moving->rows) > 0;
 }
 
-/* What was guessed of it. */
+/* Whether a guess about the node may be wrong. */
 static bool is_wrong(const struct moving *moving, const struct node *node)
 {
 	gpointer flags;
@@ -81,7 +82,8 @@ static bool is_doubtful(const struct moving *moving, const struct node *node)
 	return !node->at->len && is_dir_doubtful(moving, node, node->last_dir);
 }
 
-/* What something is left in cannot be removed. */
+/* Leaves the node for the next run; a directory with something in it that is left cannot be
+ * removed. */
 static void leave(struct node *node)
 {
 	node->left = LEFT_LATER;
@@ -98,7 +100,7 @@ static void leave(struct node *node)
 
 static void check_node(struct moving *moving, struct node *node)
 {
-	/* what is being removed is told like it */
+	/* an object that is being removed looks the same */
 	if (node->unseen && !g_hash_table_contains(moving->rows, &node->handle))
 		alone_tell(moving->tree, node);
 	/* a directory may have been moved between two listings */

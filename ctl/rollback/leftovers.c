@@ -69,7 +69,8 @@ bool leftovers_find(struct tree *tree, GError **error)
 
 /* ---- begun ----------------------------------------------------------------------------------- */
 
-/* Numbers are given again.  What is at its place, too, keeps its. */
+/* Fileids are given again, so that of an object that goes is forgotten.  An object that is at its
+ * place, too, keeps it. */
 static bool forget_leftover(struct tree *tree, const char *name, const struct stat *st,
 			    GError **error)
 {
@@ -99,7 +100,7 @@ static bool clean(struct tree *tree, const struct target_name *entry, GError **e
 		return !*error;
 	if (*name != STAGE_NEW && *name != STAGE_BEGUN)
 		return true;
-	/* by this name it is known also when it is not noted any more */
+	/* under this name it is known even when no note tells of it any more */
 	const struct node named = {.handle = handle};
 	g_autofree char *begun = tree_stage_name(&named, STAGE_BEGUN);
 	g_autofree char *to = target_path(TARGET_STAGE, begun);
@@ -120,7 +121,7 @@ bool leftovers_clean(struct tree *tree, GError **error)
 
 static bool tell(struct tree *tree, const struct target_name *name, GError **error)
 {
-	/* a node of its own: the object's may have a line already */
+	/* a new node: the object's own may have a line already */
 	struct node *left = tree_node_there(tree, NULL, name->name, name->fileid);
 	struct migrate_binding handle;
 

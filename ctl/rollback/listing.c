@@ -54,7 +54,8 @@ static struct node *take_unseen(struct tree *tree, struct node *dir, const char 
 	return node;
 }
 
-/* Its handle may be that of another one of ours. */
+/* Whether something is mounted there: its handle may be the same as that of an object of this
+ * tree. */
 static bool is_mounted(const struct node *dir, int fd, const char *name)
 {
 	struct stat st;
@@ -62,7 +63,7 @@ static bool is_mounted(const struct node *dir, int fd, const char *name)
 	return !fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) && st.st_dev != dir->st.st_dev;
 }
 
-/* What came with a directory that was made, or may have. */
+/* An object that came, or may have come, with a directory that was made. */
 static struct node *take_along(struct tree *tree, struct node *dir, int fd, const char *name)
 {
 	struct migrate_binding handle;
@@ -111,7 +112,7 @@ static void take_name(void *arg, int fd, const struct dirent *entry)
 	g_hash_table_insert(dir->names, g_strdup(entry->d_name), node);
 }
 
-/* What was doubted when a run made it anew, which did not come to its end. */
+/* Whether an unfinished run made the directory anew when it was doubted. */
 static bool is_begun(const struct node *dir)
 {
 	return dir->was_carried && !dir->carried.generation && (dir->flags & JOURNAL_SCANNED);
@@ -296,9 +297,9 @@ static const struct skipped *skipped_of(struct tree *tree)
 }
 
 /*
- * The report has the directory's path at that time, and clients may have renamed it before and
- * since.  So the last component alone counts: too much is left there, and listed, rather than
- * removed.
+ * The report has the path that the directory had when the name was skipped, and clients may have
+ * renamed directories before and since.  So only the last component counts: rather too much is left
+ * there, and listed, than removed.
  */
 bool listing_was_skipped(struct tree *tree, const struct node *node)
 {
@@ -377,9 +378,10 @@ bool listing_is_parted(struct tree *tree, uint64_t fileid)
 /* ---- the old server's directories ------------------------------------------------------------ */
 
 /*
- * What is there under a name of which nothing is known here.  A directory whose names clients
- * changed was filled (I6): it had all names of the switch but for those that were given up.  So
- * what is as it was then, was removed here, if only by a rename that nobody told of.
+ * Whether an object may go that is on the old server under a name of which nothing is known here.
+ * A directory whose names clients changed was filled (I6): it had all names of the switch except
+ * those that were skipped.  So an object that is as it was at the switch was removed here, if only
+ * by a rename of which the journal was not told.
  */
 static bool may_go(struct tree *tree, const struct node *dir, const struct node *node,
 		   bool replaced)
@@ -465,8 +467,8 @@ static bool take_had(void *arg, const struct journal_name *name)
 	return !had->had;
 }
 
-/* Neither a client gave it that name nor a run of ours, not even one that was killed
- * (note_intents()); clients may have in a gap. */
+/* Whether somebody else gave it that name: no client did, and no run of the way back, not even one
+ * that was killed (note_intents()).  In a gap of the journal clients may have done so. */
 static bool is_strayed(struct tree *tree, const struct node *node, const struct place *place)
 {
 	struct had_name had = {place, false};
@@ -478,7 +480,7 @@ static bool is_strayed(struct tree *tree, const struct node *node, const struct 
 	return !had.had;
 }
 
-/* By the first plan. */
+/* Whether the first plan has dealt with the name. */
 static bool is_seen_to(const struct tree *tree, const struct node *dir,
 		       const struct target_name *name)
 {

@@ -75,7 +75,7 @@ static bool is_here(const struct tree *tree, const struct node *dir, const char 
 	return here;
 }
 
-/* Nobody moves one that is not active. */
+/* The node of a directory.  One that is not active is not moved by anybody. */
 static struct node *node_of_directory(struct tree *tree, struct node *dir,
 				      const struct target_name *name)
 {
@@ -119,7 +119,8 @@ static int look_into(struct tree *tree, struct node *dir, GHashTable *fileids, G
 	return ret;
 }
 
-/* What has the name here may be of the same object there: made when that had one name left. */
+/* Whether the name belongs to another object here.  That one may be of the same object there, made
+ * here when that had one name left. */
 static bool is_anothers(struct tree *tree, const struct node *node, const struct place *place)
 {
 	struct migrate_binding handle;

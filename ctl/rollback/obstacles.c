@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-/* What stands where the node is to be, if something else does.  *at: its name there, maybe spelled
- * in another way. */
+/* The object that stands where the node is to be, if it is another one.  *at: its name there, which
+ * may be spelled in another way. */
 static struct node *occupant(const struct tree *tree, const struct node *node,
 			     const struct place *place, const char **at)
 {
@@ -16,7 +16,7 @@ static struct node *occupant(const struct tree *tree, const struct node *node,
 	return there == node ? NULL : there;
 }
 
-/* It is in a directory that cannot be there yet. */
+/* Whether the directory cannot be on the old server yet. */
 static bool waits(const struct node *dir)
 {
 	while (!dir->there && dir->left != LEFT_LATER && dir->wanted->len)
@@ -24,7 +24,7 @@ static bool waits(const struct node *dir)
 	return !dir->there && dir->left == LEFT_LATER;
 }
 
-/* It is in one that is not there, and does not come. */
+/* Whether the directory is not on the old server, and will not be made. */
 static bool is_lost(const struct node *dir)
 {
 	while (!dir->there && (dir->todo & TODO_MAKE) && dir->wanted->len)
@@ -33,7 +33,7 @@ static bool is_lost(const struct node *dir)
 	       !dir->there && !(dir->todo & TODO_MAKE);
 }
 
-/* FALSE: its names are for the next run, or for nobody. */
+/* FALSE: the node does not get its names, in this run or ever. */
 static bool make_room_at(struct tree *tree, struct node *node, const struct place *place)
 {
 	const char *name;
@@ -72,7 +72,7 @@ static void make_room(struct tree *tree, struct node *node, bool *changed)
 
 void obstacles_clear(struct tree *tree)
 {
-	/* what stays after all may be in another one's way */
+	/* an object that stays after all may be in the way of another one */
 	for (bool changed = true; changed;) {
 		changed = false;
 		for (guint i = 0; i < tree->active->len; i++)

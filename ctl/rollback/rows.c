@@ -13,7 +13,7 @@
 
 guint rows_at_once = 32768;
 
-/* What the old server has of a directory. */
+/* Whether the old server has a directory. */
 enum origin {
 	ORIGIN_DOUBTED, /* that cannot be said so easily */
 	ORIGIN_THERE,	/* it was there at the switch, or was carried */
@@ -253,8 +253,8 @@ static bool load_all(struct rows *rows, GError **error)
 			tree_activate(tree, node);
 		node->scope = SCOPE_LOADED;
 	}
-	/* who is killed between what he does to TARGET_STAGE and the root's times leaves wrong ones
-	 */
+	/* a run that is killed after it changed TARGET_STAGE, and before it gave the root its
+	 * times, leaves wrong ones */
 	if (!tree->root->active) {
 		tree->root->flags &= ~(unsigned)JOURNAL_META; /* that was dealt with */
 		tree_activate(tree, tree->root);
@@ -264,7 +264,7 @@ static bool load_all(struct rows *rows, GError **error)
 
 /* ---- windows --------------------------------------------------------------------------------- */
 
-/* What was made may be in the place of something else there. */
+/* An object that was made here may come to a place that something else has there. */
 static void compare_there(struct tree *tree, struct node *node, struct node *dir, const char *name)
 {
 	if (!dir->names)
@@ -275,7 +275,8 @@ static void compare_there(struct tree *tree, struct node *node, struct node *dir
 		tree_activate(tree, dir);
 }
 
-/* What cannot wait any more was changed since the first plan: it is for the next run. */
+/* Loads one object of the window.  If it cannot wait any more, it was changed since the first plan,
+ * and is left for the next run. */
 static void load_one(struct rows *rows, const struct migrate_binding *handle)
 {
 	struct tree *tree = rows->tree;
@@ -349,7 +350,7 @@ static bool is_missed_there(const struct node *node)
 	       (S_ISDIR(node->st.st_mode) ? !node->names : S_ISREG(node->st.st_mode));
 }
 
-/* It goes, and the old server alone has it. */
+/* Whether the object is to be removed, and only the old server has it. */
 static bool is_unknown(const struct tree *tree, const struct node *node)
 {
 	return (node->todo & TODO_REMOVE) && !node->handle.type && !node->was_carried &&
@@ -446,8 +447,8 @@ void rows_add_fate(struct tree *tree, uint64_t fileid, enum fate fate)
 				    GUINT_TO_POINTER(rows_fate(tree, fileid) | fate));
 }
 
-/* A window has no nodes of what is not in it, and what was not carried yet is known by nothing else
- * than that it has there. */
+/* Notes for the windows what becomes of objects there: a window has no nodes of objects that are
+ * not in it, and an object that was not carried yet is known only by what it has there. */
 static void take_fates(struct tree *tree, bool carries)
 {
 	for (guint i = 0; i < tree->active->len; i++) {
@@ -473,8 +474,8 @@ static bool compare_again(const struct tree *tree, const struct node *dir)
 	return of;
 }
 
-/* The names of what is left are looked for in the directories the next time: in its own alone,
- * where the old server cannot have it, and it comes again for ever. */
+/* The next run looks for the names of what is left in their directories; for an object that the old
+ * server cannot have, and that comes again for ever, in its own directory alone. */
 static void take_what_is_left(struct tree *tree)
 {
 	for (guint i = 0; i < tree->active->len; i++) {

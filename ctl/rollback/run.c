@@ -43,8 +43,8 @@ static bool wrong(GError **error, const char *format, ...)
 	return false;
 }
 
-/* What cannot be looked at may be another by the time that the state is asked for: then it would
- * say that there is no such thing, and still have the gap. */
+/* The objects that cannot be looked at may be others by the time that the state is asked for: then
+ * it would say that there are none, and still have the gap. */
 static bool settle(struct journal_reader *journal, bool scan, struct journal_state *state,
 		   GError **error)
 {
@@ -59,7 +59,7 @@ static bool settle(struct journal_reader *journal, bool scan, struct journal_sta
 	return true;
 }
 
-/* What the journal could not look at is left, and said. */
+/* Lists that there are objects which the journal could not look at, and which are left. */
 static void add_unread(GPtrArray *conflicts, const struct journal_state *state)
 {
 	struct problem *problem = g_new0(struct problem, 1);
@@ -129,7 +129,7 @@ static void get_root(const struct volume_config *config, int64_t id, int64_t now
 	*killed = text && of == id && g_str_has_suffix(text, RUNNING);
 }
 
-/* -1: somebody else has changed it. */
+/* The root's ctime now; -1: somebody else has changed it. */
 static int64_t root_now(struct target *target, bool changed)
 {
 	struct stat st;
@@ -153,7 +153,7 @@ static void end_target(const struct volume_config *config, int64_t id, const str
 		put_root(config, id, root_now(tree->target, changed), before, "\n");
 }
 
-/* Of one that is killed before it changes anything, the ctime says all. */
+/* If a run is killed before it changes anything, the ctime alone tells. */
 static bool run_tree(struct tree *tree, int64_t id, const struct rollback_options *options,
 		     struct rollback_result *result, GError **error)
 {
@@ -227,7 +227,7 @@ static bool is_smb(const char *text)
 	return g_str_has_prefix(text, "smb://");
 }
 
-/* I10: the retriever's has no write rights. */
+/* The way back needs a user of its own (I10): the retriever's has no write rights. */
 static bool is_own_user(const struct volume_config *config, const char *to, GError **error)
 {
 	return !config_same_user(config->source, to) ||

@@ -15,8 +15,8 @@
 
 /* ---- failures -------------------------------------------------------------------------------- */
 
-/* FALSE.  The node is left for the next run; all of it ends where nothing else will do better: not
- * at a quota, or at a file that is too large for what room there is. */
+/* Returns FALSE.  The node is left for the next run.  The whole run ends if no other object will do
+ * better; a quota, or a file that is too large for the room that is left, does not end it. */
 static bool failed(struct carry *carry, struct node *node, const char *what, int ret)
 {
 	const bool in_use = ret == -EBUSY || ret == -EAGAIN;
@@ -48,10 +48,10 @@ static void lose_step(void *arg, const char *what)
 	g_ptr_array_add(making->losses, g_strdup(what));
 }
 
-/* What came of giving something to an object, beside how it ended. */
+/* Takes over what came of giving something to an object, except how it ended. */
 static void take_gift(struct carry *carry, struct node *node, struct making *making)
 {
-	if (making->new_one) /* one that came to nothing has given nothing to the former one */
+	if (making->new_one) /* a new object that failed has given nothing to the former one */
 		g_clear_pointer(making->ret ? &making->given : &node->carried.given,
 				g_hash_table_unref);
 	if (making->given)
@@ -102,9 +102,9 @@ static int64_t given_mtime(const struct attrs *attrs)
 }
 
 /*
- * Data and attributes of one moment.  The retriever knows the file of a stub by its ctime, as long
- * as clients write to that, and by its mtime: -EAGAIN if either would move before the stub is
- * whole.
+ * Gives data and attributes of one moment.  The retriever knows the file of a stub by its ctime, as
+ * long as clients write to the stub, and by its mtime: -EAGAIN if either would move before the stub
+ * is whole.
  */
 static int give(const struct carry *carry, struct making *making, struct target_file *to, bool data)
 {
@@ -156,7 +156,8 @@ static int note_now(struct carry *carry, const struct node *node)
 		       : -ECANCELED;
 }
 
-/* Its ctime is about to move, and does not tell of them any more after a kill. */
+/* A step is about to move the object's ctime, which after a kill could not tell any more that
+ * somebody else has changed its rights: notes that. */
 static int note_their_rights(struct carry *carry, struct node *node)
 {
 	node->their_rights = true;
@@ -166,8 +167,9 @@ static int note_their_rights(struct carry *carry, struct node *node)
 	return note_now(carry, node);
 }
 
-/* Before a step moves its ctime: what somebody else has given it is nobody's to take away, and its
- * number may be another's when it is gone.  -ECANCELED: it is not to be moved. */
+/* Looks at the object before a step moves its ctime: nobody may take away what somebody else has
+ * given it, and its fileid may be another object's when it is gone.  -ECANCELED: it is not to be
+ * moved. */
 static int check_moving(struct carry *carry, struct node *node, const char *path)
 {
 	const unsigned changes = node->todo & (TODO_DATA | TODO_META | TODO_REMOVE);
@@ -184,8 +186,8 @@ static int check_moving(struct carry *carry, struct node *node, const char *path
 	return other || changes & TODO_REMOVE ? -ECANCELED : 0;
 }
 
-/* Before a step moves a directory's ctime, that tells of rights which somebody gave it meanwhile.
- * dir: NULL is TARGET_STAGE. */
+/* Called before a step moves a directory's ctime: until then the ctime tells that somebody gave the
+ * directory other rights meanwhile.  dir: NULL is TARGET_STAGE. */
 static void enter(struct carry *carry, struct node *dir)
 {
 	const bool first = dir && dir->there && !dir->entered && !dir->moved &&
@@ -203,7 +205,7 @@ static void enter(struct carry *carry, struct node *dir)
 		carry->tree->root_ctime = -1;
 }
 
-/* It may have been another's for a moment already. */
+/* The object that was parked may be another one, which had the name for a moment. */
 static int check_parked(struct carry *carry, struct node *node, const char *from, const char *to)
 {
 	struct stat st;
@@ -244,7 +246,7 @@ bool steps_park(struct carry *carry, struct node *node)
 	return true;
 }
 
-/* What cannot come to its new place has its former one again, where nobody has taken that. */
+/* Puts an object that cannot come to its new place back to its former one, unless that is taken. */
 static void restore_parked(struct carry *carry, struct node *node)
 {
 	const struct place *parked = node->at->len ? node->at->pdata[0] : NULL;
@@ -370,8 +372,8 @@ static bool gives_way(const struct node *node, const struct place *place)
 		tree_drops(node, node->at->pdata[at]));
 }
 
-/* Whether something may be renamed over what is at the place: nothing, the object, or what gives
- * way. *there: its fileid, or 0. */
+/* Whether something may be renamed over what is at the place: nothing is there, or the object
+ * itself, or an object that gives way.  *there: its fileid, or 0. */
 static int check_place(struct carry *carry, struct node *node, const struct place *place,
 		       const char *path, struct node **over, uint64_t *there)
 {
@@ -384,7 +386,7 @@ static int check_place(struct carry *carry, struct node *node, const struct plac
 
 	*over = NULL;
 	*there = ret ? 0 : st.st_ino;
-	/* a new version of what somebody has removed */
+	/* a new version of an object that somebody has removed */
 	if (ret == -ENOENT && node->there && place_find(node->at, place->dir, place->name) >= 0)
 		return displace_conflict(carry->tree, node, carry->error);
 	if (ret)
@@ -459,8 +461,8 @@ static int rename_to(struct carry *carry, struct node *node, const char *from, b
 	return 0;
 }
 
-/* What is at the node's STAGE_NEW goes, if it is `ours`: whether it was.  Else it came out of a
- * place, and could not go back. */
+/* Removes what is at the node's STAGE_NEW if its fileid is `ours`; returns whether it was.  Another
+ * object there came out of a place, and could not go back. */
 static bool remove_new(struct carry *carry, const char *name, bool directory, uint64_t ours)
 {
 	g_autofree char *path = target_path(TARGET_STAGE, name);
@@ -540,7 +542,8 @@ static int link_to(struct carry *carry, struct node *node, const struct place *p
 	return ret;
 }
 
-/* By a name that it keeps: he may have given the others away. */
+/* Looks at the object by a name that it keeps: somebody else may have given the other names to
+ * other objects. */
 static int check_dropping(struct carry *carry, struct node *node)
 {
 	guint i = 0;
@@ -621,8 +624,8 @@ static int check_open(struct carry *carry, struct node *node, struct target_file
 	return displace_conflict(carry->tree, node, carry->error);
 }
 
-/* What it is like from now on: what others do to it later shows.  What they did meanwhile does, if
- * its size is not the one that it was given. */
+/* Notes what the object is like from now on, so that what others do to it later shows.  What they
+ * did meanwhile shows if its size is not the one that it was given. */
 static int take_given(struct carry *carry, struct node *node, struct target_file *file, bool data,
 		      off_t given)
 {
@@ -693,7 +696,8 @@ bool steps_remember(struct carry *carry, struct node *node)
 	return !ret || failed(carry, node, "it cannot be looked at", ret);
 }
 
-/* Where that cannot be seen, what was noted before stays. */
+/* Notes what the object has after it was given attributes.  If that cannot be seen, the notes
+ * before stay. */
 static void remember_given(struct carry *carry, struct node *node, const char *path)
 {
 	GBytes *acls[2];
@@ -705,8 +709,8 @@ static void remember_given(struct carry *carry, struct node *node, const char *p
 	free_acls(acls);
 }
 
-/* What is written in place is noted before its first byte: until then it is compared even after a
- * kill. */
+/* A file that is written in place is noted before its first byte is written; until then it is
+ * compared, even after a kill. */
 static int begin_step(struct carry *carry, struct node *node, bool data)
 {
 	node->begun = true;

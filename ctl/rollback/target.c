@@ -28,7 +28,7 @@ void target_close(struct target *target)
 /* ---- TARGET_STAGE -------------------------------------------------------------------------------
  */
 
-/* What is done in the root for TARGET_STAGE leaves its times alone. */
+/* Makes a change in the root for TARGET_STAGE, and gives the root its times back. */
 static int at_root(struct target *target, int (*change)(struct target *target))
 {
 	struct attrs attrs = {0};
@@ -54,8 +54,9 @@ static int remove_stage(struct target *target)
 	return target->ops->remove(target, TARGET_STAGE, true);
 }
 
-/* By a file that is made there.  *took: how long that took, ns.  The old server's clock is ahead by
- * at least *skew: what is thought to be changed later than it was becomes a conflict at worst. */
+/* Reads the old server's clock by a file that is made there.  *took: how long that took, ns.  The
+ * clock is ahead by at least *skew: an object that is taken for changed later than it was becomes a
+ * conflict at worst. */
 static int read_clock_once(struct target *target, int64_t *skew, int64_t *took)
 {
 	struct stat st;
@@ -76,8 +77,8 @@ static int read_clock_once(struct target *target, int64_t *skew, int64_t *took)
 	return ret;
 }
 
-/* An old server may have a file wait, for clients that may come again after it was started (RFC
- * 8881 section 8.4.2), say. */
+/* An old server may let the creation of a file wait: after its start, for clients that may reclaim
+ * (RFC 8881 section 8.4.2), say. */
 static int read_clock(struct target *target, int64_t *skew)
 {
 	int64_t best = INT64_MAX, found, took = INT64_MAX;
@@ -158,7 +159,7 @@ bool target_begin(struct target *target, int64_t *skew, GError **error)
 	return ret >= 0;
 }
 
-/* Over SMB what is removed goes when nobody has it open any more. */
+/* Over SMB an object that is removed is gone only when nobody has it open any more. */
 void target_end(struct target *target)
 {
 	const gint64 end = g_get_monotonic_time() + OPEN_S * G_USEC_PER_SEC;

@@ -53,7 +53,7 @@ static char *changed_parent(const char *path)
 	return slash ? g_strndup(path, (gsize)(slash - path)) : g_strdup("");
 }
 
-/* Its directory has another name in it, or one less. */
+/* Notes that a name has come to the path's directory, or has left it. */
 static void note_name(struct target *target, const char *path)
 {
 	g_hash_table_add(((struct smb_target *)target)->changed, changed_parent(path));
@@ -83,8 +83,8 @@ static struct timespec timespec_of(int64_t ns)
 	return t;
 }
 
-/* Spelled so: what differs in upper and lower case is another name, if the only one that there can
- * be. */
+/* Finds only an object whose name is spelled in this way: a name that differs in case is another
+ * one, though both cannot exist. */
 static int smb_stat(struct target *target, const char *path, struct stat *st)
 {
 	const char *slash = strrchr(path, '/');
@@ -108,7 +108,8 @@ static int smb_stat(struct target *target, const char *path, struct stat *st)
 	return 0;
 }
 
-/* It has of its own what no copy would be given: not even a time of creation, say. */
+/* Whether the object has something that no copy of it would be given: a time of creation counts,
+ * too. */
 static bool keeps(const struct attrs *attrs, const struct source_stream *stream)
 {
 	g_autofree char *xattr = stream ? smb_attrs_stream(stream->name) : NULL;
@@ -205,7 +206,8 @@ static int smb_mknod(struct target *target, const char *path, mode_t mode, dev_t
 	return -EOPNOTSUPP;
 }
 
-/* What was given no descriptor has the one of TARGET_STAGE, which would close it for good. */
+/* An object that was given no descriptor has the one of TARGET_STAGE, which would close it for
+ * good. */
 static int leave_stage(struct target *target, const char *from, const char *to)
 {
 	struct smb_target *smb = (struct smb_target *)target;
@@ -311,7 +313,8 @@ static int rename_file(struct target *target, const char *from, const char *to, 
 	return ret;
 }
 
-/* What is replaced is spelled so: the name of another one would be neither replaced nor given. */
+/* Replaces only an object whose name is spelled in this way: an object with a name in other case
+ * would neither be replaced nor get the new name. */
 static int smb_rename(struct target *target, const char *from, const char *to, bool directory)
 {
 	struct stat st;
@@ -365,7 +368,7 @@ static bool cannot_flush(int ret)
 	       ret == -ENOTSUP;
 }
 
-/* Somebody lets nobody else write to it, or the server puts it off. */
+/* Whether somebody else lets nobody write to it, or the server puts the request off. */
 static bool is_busy(int ret)
 {
 	return ret == -EAGAIN || ret == -EBUSY;

@@ -86,7 +86,7 @@ static char *path_of(const struct node *node, const struct place *place, bool ol
 		}
 		node = place->dir;
 		if (old && node->active && !node->there)
-			return NULL; /* where it is, is not known yet */
+			return NULL; /* its place is not known yet */
 		const GPtrArray *places = !old && node->wanted->len ? node->wanted : node->at;
 		if (!places->len && (old || !node->last_path))
 			return NULL;
@@ -116,7 +116,7 @@ char *tree_shown_path(const struct node *node)
 	char *path;
 
 	if (place && !place->dir && node->last_path)
-		place = NULL; /* parked, and nowhere to go: by the name that it had */
+		place = NULL; /* parked, with no place to go to: show the name that it had */
 	path = place ? path_of(node, place, !node->wanted->len) : NULL;
 	if (!path && place) /* nobody looked there yet */
 		path = path_of(node, place, false);
@@ -164,8 +164,8 @@ bool tree_was_named(const struct node *node, const struct node *dir, const char 
 {
 	g_autofree char *key = name_key(&dir->handle, name);
 
-	/* the retriever's work may be taken for clients'; what has a stub is looked at by its
-	 * number */
+	/* the journal may take the retriever's work for clients'; an object with a stub is found by
+	 * its fileid */
 	return node->fileid ||
 	       (!dir->made && (!node->not_there || !g_hash_table_contains(node->not_there, key)));
 }
@@ -323,7 +323,7 @@ static void find_directory(struct tree *tree, struct node *node, int fd)
 {
 	g_autofree char *link = g_strdup_printf("/proc/self/fd/%d", fd);
 	g_autofree char *path = g_file_read_link(link, NULL);
-	/* the kernel has no words for a long path */
+	/* the kernel does not tell a long path */
 	g_autofree char *name = path ? g_path_get_basename(path) : migrate_dir_name(fd);
 	struct migrate_binding parent, found;
 	int up = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -341,7 +341,7 @@ static bool is_gone(int ret)
 	return ret == -ENOENT || ret == -ENOTDIR || ret == -ESTALE;
 }
 
-/* Whether it has the name; or -errno: that cannot be seen. */
+/* Whether the node has the name; -errno: that cannot be seen. */
 static int has_name(const struct tree *tree, const struct node *node, const struct place *place)
 {
 	int fd = tree_open_node(tree, place->dir, O_PATH | O_DIRECTORY);
@@ -360,10 +360,11 @@ bool tree_is_named(const struct tree *tree, const struct node *node, const struc
 	return has_name(tree, node, place) > 0;
 }
 
-/* An inode that cannot be read is told like one that is gone, to a scan of the journal, too.  Then
- * its names tell; where that scan says that it is gone, only what a name says counts.  Whose names
- * are not known is gone if the journal says so: a file may have others than those that it lost; and
- * what was made and removed again has no row any more. */
+/* The reason (-errno) why the object cannot be looked at, or 0: it is gone.  For an inode that
+ * cannot be read the kernel says the same as for one that is gone, also to a scan of the journal.
+ * Then its names tell; if that scan says that it is gone, only what a name tells counts.  An object
+ * whose names are not known is gone if the journal says so: a file may have other names than those
+ * that it lost; and an object that was made and removed again has no row any more. */
 static int why_unseen(struct tree *tree, const struct node *node, const struct journal_row *row,
 		      const struct place *named)
 {
@@ -415,7 +416,7 @@ static void resolve_names(struct tree *tree, struct node *node, const struct jou
 {
 	struct names names = {node, g_array_new(FALSE, FALSE, sizeof(struct journal_name))};
 
-	/* what is not there has none, whatever it was to have */
+	/* an object that is not there has no names there, whatever names it was to have */
 	const GArray *known = node->was_carried ? node->carried.names : NULL;
 
 	for (guint i = 0; known && i < known->len; i++) {
@@ -432,7 +433,8 @@ static void resolve_names(struct tree *tree, struct node *node, const struct jou
 		place_add(node->at, tree_node(tree, &name->parent), name->name);
 	}
 	g_array_unref(names.gone);
-	/* a directory that was made is found by who lists the one that it is in, but in a window */
+	/* a directory that was made is found when the one that it is in is listed, except in a
+	 * window */
 	if (fd < 0 || known || (node->made && !(tree->window && S_ISDIR(node->st.st_mode))))
 		return;
 	if (!S_ISDIR(node->st.st_mode) && row)
@@ -441,7 +443,8 @@ static void resolve_names(struct tree *tree, struct node *node, const struct jou
 		find_directory(tree, node, fd);
 }
 
-/* false: it is the place of an object that is still to come, which no client has seen. */
+/* false: the stub only keeps the place of an object that is still to come, which no client has
+ * seen. */
 static bool take_stub(struct node *node, int fd)
 {
 	struct migrate_stub stub;
@@ -529,7 +532,7 @@ static void resolve(struct tree *tree, struct node *node)
 	node->scope = tree->window ? SCOPE_PASSIVE : SCOPE_MET;
 	if (tree->window)
 		node->generation = node->carried.generation;
-	/* what the old server has alone is found in its listings */
+	/* objects that the old server has alone are found in its listings */
 	node->active = take_stub(node, fd) && node->handle.type && !tree->window &&
 		       ((has_row && node->carried.generation != node->generation) ||
 			node->carried.touching);
@@ -640,7 +643,7 @@ void tree_empty(struct tree *tree)
 void tree_base(const struct tree *tree, const struct node *node, bool new_one,
 	       struct attrs_base *base)
 {
-	/* in a gap the retriever's stubs look as if they were made by clients */
+	/* in a gap of the journal the retriever's stubs look as if clients had made them */
 	const bool made = node->made && !node->made_guessed && !(node->flags & JOURNAL_SCANNED);
 	const bool ours = new_one || !node->there || made;
 
