@@ -40,8 +40,8 @@ struct abandon {
 	int root_fd;
 	struct removal found;
 	struct ledger *ledger; /* NULL: nothing was */
-	uint64_t changed;      /* objects that would be lost with what clients did to them */
-	char *unknown;	       /* why that cannot be told; NULL: it can */
+	uint64_t changed;      /* objects whose changes by clients would be lost */
+	char *unknown;	       /* why `lost` cannot be told; NULL: it can */
 	bool compared;	       /* whole files are the same there, as far as anybody can tell */
 };
 
@@ -57,7 +57,8 @@ static void clear_abandon(struct abandon *abandon)
 
 /* ---- what clients changed -------------------------------------------------------------------- */
 
-/* Not carried back; with --keep: and of a file that does not stay. */
+/* Whether a change would be lost: it was not carried back and, with --keep, is of a file that does
+ * not stay. */
 static bool is_lost_change(void *arg, const struct journal_row *row)
 {
 	const struct abandon *abandon = arg;
@@ -253,7 +254,7 @@ static bool say_server(void *arg, pid_t pid)
 	return true;
 }
 
-/* Whether its retriever runs or not.  A line for each file server. */
+/* Whether a file server serves the volume, with its retriever or without; a line for each one. */
 static bool is_served(const struct abandon *abandon)
 {
 	struct serving serving = {.volume = abandon->ctl->volume};
@@ -286,7 +287,8 @@ static enum ctl_exit check_state(const struct abandon *abandon)
 
 /* ---- units ----------------------------------------------------------------------------------- */
 
-/* With all of them; whether it went well.  Where no systemd runs nothing is to be done. */
+/* Runs systemctl for all of the units; whether that went well.  Without systemd there is nothing to
+ * do. */
 static bool run_systemctl(const char *volume, const char *verb, const char *const *units)
 {
 	g_autoptr(GPtrArray) argv = g_ptr_array_new_with_free_func(g_free);
@@ -331,7 +333,7 @@ static bool end_units(const char *volume, const char *const *units)
 
 /* ---- doing it -------------------------------------------------------------------------------- */
 
-/* Since it was looked at.  The journal still runs. */
+/* Whether the volume is as it was when it was looked at.  The journal still runs. */
 static bool is_as_it_was(const struct abandon *abandon)
 {
 	struct journal_reader *reader;
@@ -365,7 +367,7 @@ static bool remove_files(const struct abandon *abandon)
 			    abandon->config->root, failed ? failed : "", g_strerror(-ret));
 }
 
-/* Programs of this machine are kept from what is unfinished until all of that is gone. */
+/* Keeps programs of this machine from unfinished objects until all of these are gone. */
 static enum ctl_exit remove_volume(const struct abandon *abandon)
 {
 	const char *name = abandon->ctl->volume;
@@ -380,7 +382,8 @@ static enum ctl_exit remove_volume(const struct abandon *abandon)
 			name, name);
 		return CTL_REFUSED;
 	}
-	/* One that served it before its configuration was changed may have begun again. */
+	/* A file server that had started before its configuration was changed may have begun to
+	 * serve it again. */
 	if (is_served(abandon) || !is_as_it_was(abandon) || !remove_files(abandon))
 		return CTL_REFUSED;
 	if (!journal_close_for_good(abandon->config->journal, &error) &&
@@ -388,7 +391,8 @@ static enum ctl_exit remove_volume(const struct abandon *abandon)
 		ctl_complain("%s", error->message);
 		return CTL_REFUSED;
 	}
-	/* Its process does not begin again before it is stopped; the next migration's may. */
+	/* The journal's process does not begin a new journal before it is stopped; that of the next
+	 * migration may. */
 	if (end_units(name, stopped_last) && journal_reopen(abandon->config->journal, NULL))
 		return CTL_OK;
 	ctl_complain("%s: its guard does not end: systemctl stop migrate-guard@%s", name, name);

@@ -10,7 +10,7 @@
 #include "lib/base/last_error.h"
 #include "lib/config/config.h"
 
-#define LOOK_MS 100 /* how often those are looked at who do not answer */
+#define LOOK_MS 100 /* how often retrievers that do not answer are looked at */
 
 static void take_answer(void *arg, int status, const char *text)
 {
@@ -96,7 +96,7 @@ void ask_all_ask(struct ask_all *crowd, const char *command)
 	}
 }
 
-/* Nobody is there who could answer. */
+/* Nobody can answer any more: notes that. */
 static void give_up(struct ask_all_member *member, int status)
 {
 	migrate_cancel(member->volume, member->request);

@@ -32,7 +32,7 @@ static bool is_noted(const struct ctl *ctl)
 	return ctl_journal_state(ctl, journal) && ctl_yes(journal, "journal", "running");
 }
 
-/* What is changed there from now on may be missed here. */
+/* Warns that changes on the old server may be missed here from now on. */
 static void say_writable(const struct ctl *ctl)
 {
 	struct volume_config *config = ctl_known_config(ctl);

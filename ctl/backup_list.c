@@ -39,7 +39,7 @@ static GString *escaped(const char *path)
 	return text;
 }
 
-/* What is at the end of a line, or ends it, is no part of a pattern there. */
+/* A character that ends a line, or is not kept at its end, cannot be part of a pattern. */
 static void fit_line(struct list *list, GString *pattern)
 {
 	char *at;
@@ -79,7 +79,7 @@ static void put_for_restic(struct list *list, const char *path)
 	puts(pattern->str);
 }
 
-/* As a regular expression of Python's, where a line cannot have it as it is. */
+/* Writes a path that borg's lines cannot have as it is as a regular expression of Python. */
 static void put_for_borg(struct list *list, const char *path)
 {
 	g_autofree char *full = g_build_filename(list->root, path, NULL);
@@ -121,7 +121,7 @@ static const struct {
 /* ---- the walk ---------------------------------------------------------------------------------
  */
 
-/* 1, 0 or -errno.  What is missing only becomes less (I2). */
+/* 1: it is not all here; 0; or -errno.  Missing ranges only become fewer (I2). */
 static int is_missing(const FTSENT *entry)
 {
 	int fd = open(entry->fts_accpath, O_PATH | O_NOFOLLOW | O_CLOEXEC), ret;

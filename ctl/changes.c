@@ -30,7 +30,7 @@ struct listing {
 	char *root; /* as the kernel calls it */
 	int root_fd;
 	bool begun; /* an array of JSON */
-	/* NULL: all are wanted; and how many are listed at most */
+	/* NULL: all are wanted.  max: how many are listed at most */
 	bool (*wanted)(void *arg, const struct journal_row *row);
 	void *arg;
 	uint64_t max, count;
@@ -78,7 +78,7 @@ static GPtrArray *lost_names(const struct listing *listing, const struct migrate
 	return names;
 }
 
-/* Of a directory, or "?" where nothing tells. */
+/* The path of a directory, or "?" if nothing tells it. */
 static char *directory_path(const struct listing *listing, struct migrate_binding handle)
 {
 	char *path = present_path(listing, &handle);
@@ -103,7 +103,8 @@ static char *directory_path(const struct listing *listing, struct migrate_bindin
 	return below ? join(path, below) : path;
 }
 
-/* The whole path of one that has several names, of which the kernel knows one of another tree. */
+/* The whole path of an object that has several names, of which the kernel tells one in another
+ * tree. */
 static char *path_elsewhere(const struct listing *listing, const struct migrate_binding *handle)
 {
 	int fd = migrate_binding_open(listing->root_fd, handle, O_PATH | O_CLOEXEC);
@@ -117,7 +118,7 @@ static char *path_elsewhere(const struct listing *listing, const struct migrate_
 	return path;
 }
 
-/* Where it is, or NULL. */
+/* The path of the object, or NULL. */
 static char *object_path(const struct listing *listing, const struct journal_row *row)
 {
 	struct migrate_binding found;
@@ -204,7 +205,7 @@ static bool print_row(void *arg, const struct journal_row *row)
 
 	if (!path && !names->len && !(row->flags & JOURNAL_GONE))
 		path = path_elsewhere(listing, &row->handle);
-	/* It came and went; or it is as it was again, or nobody can tell where it is. */
+	/* The object came and went; or it is as it was again; or nobody can tell where it is. */
 	if (!row->flags || (row->flags & JOURNAL_MADE && !path) || (!path && !names->len))
 		return true;
 	if ((listing->wanted && !listing->wanted(listing->arg, row)) ||
@@ -276,7 +277,7 @@ static enum ctl_exit list_changes(struct listing *listing)
 		ctl_complain("%s", error->message);
 		return CTL_REFUSED;
 	}
-	/* What was waited for is all there, whatever came back since. */
+	/* Everything that was waited for is there, whatever came back since. */
 	if (state.complete ||
 	    (opt_settle && state.running && !state.full && !state.unread && state.gap >= asked))
 		return CTL_OK;

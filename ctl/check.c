@@ -100,7 +100,7 @@ static char *name_of_url(const char *url)
 	return g_strdup(name->str);
 }
 
-/* Of a URL alone: what a volume has that says no more. */
+/* The configuration of a volume of which only the source's URL is given. */
 static struct volume_config *config_of_url(const struct ctl *ctl)
 {
 	struct volume_config *config = g_new0(struct volume_config, 1);

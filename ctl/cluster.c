@@ -25,7 +25,7 @@ static void print_difference(void *arg, const char *key, const char *here, const
 	       there ? there : ITEMS_NOT_HERE);
 }
 
-/* How many are lacking here, each of which is said. */
+/* Prints the items, and each that is lacking here; returns how many those are. */
 static unsigned print_items(const char *volume, GPtrArray *items, bool all)
 {
 	unsigned lacking = 0;
@@ -144,7 +144,7 @@ static enum ctl_exit print_config(const struct ctl *ctl, char **volumes)
 	return good ? CTL_OK : CTL_USAGE;
 }
 
-/* ctl->volume is what is to be done. */
+/* ctl->volume is the word that says what is to be done. */
 static enum ctl_exit run_cluster(const struct ctl *ctl)
 {
 	const bool check = !strcmp(ctl->volume, "check"), config = !strcmp(ctl->volume, "config");

@@ -33,7 +33,7 @@ static char *last_changes(const struct volume_config *config)
 	return text;
 }
 
-/* Of one that was not attached nothing is known yet that could be forgotten. */
+/* Nothing is known yet of a volume that was not attached, so nothing can be forgotten. */
 static bool is_unattached(const struct ctl *ctl)
 {
 	enum ctl_exit result;

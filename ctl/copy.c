@@ -12,7 +12,7 @@
 
 #define CRAWLER "migrate-crawler"
 
-/* One that is told to stop exits as one that has done all. */
+/* A crawler that is told to stop exits with the same status as one that has done everything. */
 static enum ctl_exit check_whole(const struct ctl *ctl)
 {
 	g_autoptr(GKeyFile) status = NULL;

@@ -72,7 +72,7 @@ static void look_in(const char *file, const char *host, GPtrArray *found)
 			g_ptr_array_add(found, g_strdup_printf("%s:%u: %s", file, i + 1, lines[i]));
 }
 
-/* This machine's own tables: where it is a server of automounter maps they are the clients'. */
+/* Prints this machine's own tables: if it serves automounter maps, they are the clients'. */
 static void print_tables(const char *host)
 {
 	g_autoptr(GPtrArray) found = g_ptr_array_new_with_free_func(g_free);

@@ -99,7 +99,7 @@ static void print_found(const struct ctl *ctl, const struct inventory *found)
 		ctl_complain("%s: %s", ctl->volume, (char *)found->notes->pdata[i]);
 }
 
-/* Beside what the server told. */
+/* Adds what files say to what the server told. */
 static gboolean read_files(struct inventory *found, GError **error)
 {
 	return (!opt_exports || exports_file_read(opt_exports, found, error)) &&

@@ -65,7 +65,7 @@ static GPtrArray *read_server(bool samba, const char *file, served_warn_fn warn)
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-/* How many of them show the volume's holes; says which. */
+/* How many of them serve an unfinished volume without the layer; says which. */
 static unsigned count_past(const GPtrArray *list, const struct volume_config *config, bool samba)
 {
 	unsigned past = 0;
@@ -167,7 +167,8 @@ static bool runs_here(const char *pid)
 	       its.st_dev == ours.st_dev && its.st_ino == ours.st_ino;
 }
 
-/* What all of them are configured to serve, each configuration once; looked for once. */
+/* What all running file servers are configured to serve, each configuration once; this is looked up
+ * once. */
 static GPtrArray *running_servers(void)
 {
 	static GPtrArray *list;
@@ -223,7 +224,8 @@ static bool add_door(void *arg, pid_t pid)
 	return true;
 }
 
-/* Those that the guard saw, and those whose configuration says so. */
+/* The servers without the layer: those that the guard saw, and those whose configuration says
+ * so. */
 static char *past_text(GKeyFile *status, const char *root)
 {
 	g_autofree char *seen = g_key_file_get_string(status, "guard", "past", NULL);

@@ -54,7 +54,7 @@ static void print_json_error(struct listing *listing, GKeyFile *reply, const cha
 	ctl_print_json(json_builder_get_root(builder), false);
 }
 
-/* Of what is put off: it may come by itself, or never.  Else "". */
+/* Since when the object is put off: it may come by itself, or never.  "" if it is not. */
 static char *since_text(GKeyFile *reply, const char *group)
 {
 	const uint64_t since = ctl_number(reply, group, "since");
@@ -87,7 +87,7 @@ static void print_one(struct listing *listing, GKeyFile *reply, const char *grou
 	listing->begun = true;
 }
 
-/* Lists the part that begins at start.  Returns where the next one does; -1: at the end. */
+/* Lists the part that begins at start.  Returns where the next part begins; -1: at the end. */
 static gint64 list_part(struct listing *listing, GKeyFile *reply, gint64 start)
 {
 	g_auto(GStrv) groups = g_key_file_get_groups(reply, NULL);

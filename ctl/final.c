@@ -48,7 +48,7 @@ static void add_failure(void *arg, const char *path, const char *reason)
 	final_add(arg, FINAL_FAILED, path, reason);
 }
 
-/* The end of the progress so far. */
+/* Adds the present moment as the end of the progress. */
 static void add_now(struct making *m, GKeyFile *status)
 {
 	const struct history_point now = {
@@ -65,7 +65,7 @@ static void add_now(struct making *m, GKeyFile *status)
 		history_add(m->final->history, &now);
 }
 
-/* The retriever may be gone for good: then what is on disk has to do. */
+/* The retriever may be gone for good: then only the files on the disk are used. */
 static enum ctl_exit ask_retriever(struct making *m)
 {
 	g_autoptr(GKeyFile) status = NULL;
@@ -131,7 +131,7 @@ static void read_history(struct making *m)
 	m->final->history->interval = 1; /* the last point may be younger */
 }
 
-/* What `verify --content` says of its last run that is through. */
+/* Reads what `verify --content` says about its last finished run. */
 static void read_run(struct making *m, const char *directory)
 {
 	g_autofree char *path = g_build_filename(directory, PROOF_RUN, NULL);
@@ -172,7 +172,7 @@ static void add_finding(struct making *m, const char *line, size_t len)
 	proof_finding_clear(&finding);
 }
 
-/* What the old server does not have was not read when both sides were compared. */
+/* An object that the old server does not have was not read when both sides were compared. */
 static bool lacks_hash(const struct proof_entry *entry)
 {
 	return S_ISREG(entry->mode) && !*entry->sha256 &&
@@ -240,7 +240,7 @@ static void add_unread(void *arg, const char *path, const char *why)
 	final_add(arg, FINAL_FAILED, path, why);
 }
 
-/* All there is to say of objects, one line for each. */
+/* Feeds everything that is to be said about objects, one line for each. */
 static gboolean feed_objects(struct making *m, struct proof_sorter *sorter)
 {
 	g_autofree char *proof = private_path(m, PROOF_DIR, proof_place_path(m->config));

@@ -38,7 +38,7 @@ static enum ctl_exit finalize_volume(const struct ctl *ctl)
 	return result;
 }
 
-/* Each restart costs NFSv4 clients a time of grace, and one can do for all. */
+/* Each restart costs NFSv4 clients a time of grace, and one restart is enough for all volumes. */
 static enum ctl_exit run_finalize(const struct ctl *ctl)
 {
 	ctl_announce(ctl, "finalize");

@@ -21,7 +21,7 @@ static bool is_locked(const char *path)
 	return locked;
 }
 
-/* What it says of itself. */
+/* Copies what the guard says about itself. */
 static void copy_state(const char *path, GKeyFile *status)
 {
 	g_autoptr(GKeyFile) state = g_key_file_new();

@@ -215,7 +215,7 @@ void ctl_complain_of(const char *name, int status, const char *text)
 		ctl_complain("%s: %s", name, text && *text ? text : g_strerror(-status));
 }
 
-/* One that begins anew for the command is asked again. */
+/* If the retriever restarts for the command, it is asked again. */
 static enum ctl_exit send_link_command(struct ctl_link *link, const char *command)
 {
 	enum ctl_exit result;
@@ -237,7 +237,7 @@ static enum ctl_exit send_link_command(struct ctl_link *link, const char *comman
 GKeyFile *ctl_parse(char *text)
 {
 	g_autoptr(GKeyFile) file = g_key_file_new();
-	/* What did not fit into a frame ends anywhere; whole lines are good. */
+	/* A reply that did not fit into a frame may end anywhere; its whole lines are good. */
 	char *end = strrchr(text, '\n');
 
 	if (end)

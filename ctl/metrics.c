@@ -236,7 +236,7 @@ static char *text_of(const GArray *volumes)
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
-/* What is not the retriever's to say. */
+/* Adds what the retriever cannot tell. */
 static void add_neighbours(const struct ctl *ctl, const char *name, GKeyFile *status)
 {
 	struct ctl one = *ctl;
@@ -297,7 +297,8 @@ static enum ctl_exit run_metrics(const struct ctl *ctl)
 	}
 	g_autofree char *path = g_build_filename(opt_textfile, FILENAME, NULL);
 	g_autoptr(GError) error = NULL;
-	/* In place of the former one, in one step: the collector may read at any time. */
+	/* The file takes the place of the former one in one step: the collector may read at any
+	 * time. */
 	if (!g_file_set_contents_full(path, text, -1, G_FILE_SET_CONTENTS_CONSISTENT, 0644,
 				      &error)) {
 		ctl_complain("metrics: %s; name a directory that the collector reads",

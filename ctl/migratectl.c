@@ -26,7 +26,7 @@ static const struct command *find_command(const char *name)
 	return NULL;
 }
 
-/* It fits a screen, and has nothing that is of one command. */
+/* Prints a list that fits a screen, and has nothing about single commands. */
 static void print_commands(void)
 {
 	puts("Usage: " PROGRAM " COMMAND [OPTION...] [NAME...]; COMMAND --help. Commands:");
@@ -39,7 +39,7 @@ static void print_commands(void)
 
 static gboolean print_version, print_help;
 
-/* Of every command: before its own, and behind them. */
+/* Options of every command: those before its own, and those behind them. */
 static const GOptionEntry first_options[] = {
 	CTL_FILE("config", ctl_given.config_file, "Instead of " CONFIG_FILE, "FILE"),
 	CTL_FILE("socket", ctl_given.socket, "The retriever's socket, if not as configured",
@@ -162,7 +162,7 @@ static gboolean check_usage(const struct command *command, int arguments)
 	return TRUE;
 }
 
-/* What is of one volume only. */
+/* Refuses, for several volumes, what is for one volume only. */
 static gboolean check_many(const struct command *command)
 {
 	const char *option = ctl_given.socket				   ? "socket"
@@ -173,7 +173,7 @@ static gboolean check_many(const struct command *command)
 	       ctl_complain("%s: --%s needs the NAME of one volume", command->name, option);
 }
 
-/* Chooses the volumes, and does it. */
+/* Chooses the volumes, and runs the command. */
 static enum ctl_exit run_command(const struct command *command, int argc, char **argv)
 {
 	const int names = count_volume_names(command, argc);

@@ -101,7 +101,7 @@ static gint by_number(gconstpointer a, gconstpointer b)
 	return (x > y) - (x < y);
 }
 
-/* As the old server numbers them, which is how they are asked for; of uint32_t. */
+/* The ids as the old server has them, because they are asked for by these; of uint32_t. */
 static GArray *ids_there(GHashTable *ids, const struct owners *owners)
 {
 	GArray *list = g_array_new(FALSE, FALSE, sizeof(uint32_t));
@@ -209,7 +209,8 @@ static char *mounted_at(const char *root)
 	return path;
 }
 
-/* While stubs are filled, they would be somebody's who has no room for what he has already. */
+/* While stubs are being filled, data would come for users whose limits leave no room for what they
+ * have already. */
 static gboolean may_apply(const struct ctl *ctl)
 {
 	g_autoptr(GKeyFile) status = NULL;

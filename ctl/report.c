@@ -27,7 +27,7 @@ struct tally {
 	uint64_t lost[LOSS_KINDS];
 };
 
-/* A line of the kept file's head. */
+/* Reads a line of the head of the kept file. */
 static void count_carried(struct tally *tally, const char *line)
 {
 	tally->known = tally->known || g_str_has_prefix(line, "carried\t");

@@ -21,7 +21,7 @@ static enum ctl_exit retry_failures(const struct ctl *ctl)
 			       "systemctl start migrate-crawler@NAME");
 }
 
-/* What verify --content has found at path is made right. */
+/* Has the retriever mend what verify --content has found at path. */
 static enum ctl_exit mend_path(const struct ctl *ctl, const char *path)
 {
 	g_autofree char *command = g_strconcat("mend ", path, NULL), *shown = text_line(path);
@@ -38,7 +38,7 @@ static enum ctl_exit mend_path(const struct ctl *ctl, const char *path)
 	return CTL_OK;
 }
 
-/* As errors shows it, or below the root, as verify --content does. */
+/* The path may be as `errors` shows it, or below the root, as `verify --content` shows it. */
 static enum ctl_exit retry_path(const struct ctl *ctl, const char *path)
 {
 	struct ctl failures = *ctl;

@@ -30,7 +30,7 @@ static void take_signal(int number)
 
 /* ---- printing -------------------------------------------------------------------------------- */
 
-/* What is to be done to an object, in the words of `changes`. */
+/* The words for what is to be done to an object, as `changes` has them. */
 static const struct {
 	unsigned todo;
 	const char *name;

@@ -77,7 +77,7 @@ static char *limits_text(GKeyFile *status, const char *group)
 	return g_string_free(text, FALSE);
 }
 
-/* What the calendar says, and for how long. */
+/* Prints what the calendar says, and for how long. */
 static void print_calendar(GKeyFile *status)
 {
 	g_autofree char *rule = ctl_text(status, "limits", "rule");
@@ -142,7 +142,7 @@ static void print_activity(GKeyFile *status)
 		  ctl_number(status, "now", "background-waiting"), later);
 }
 
-/* Of a copy that is made, or that was made before. */
+/* Prints the state of a copy that is being made, or that was made before. */
 static void print_copy(const char *volume, GKeyFile *status, const char *state)
 {
 	g_autofree char *prior = ctl_text(status, "volume", "prior");

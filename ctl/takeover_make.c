@@ -173,7 +173,7 @@ static int open_directory_state(struct making *making, const char *path)
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-/* In place of what the file had of that handle. */
+/* Adds alias, or puts it in the place of the one that the file had for that handle. */
 static void put_state(struct making *making, const struct migrate_alias *alias)
 {
 	for (guint i = 0; i < making->aliases->len; i++) {

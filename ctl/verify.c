@@ -118,8 +118,8 @@ static enum ctl_exit list_findings(const struct ctl *ctl, struct ctl_link *link,
 /* ---- both sides: the summary ----------------------------------------------------------------- */
 
 /*
- * How surely a sample of n files would have had one of those that differ, were they this fraction
- * of all: 1 - (1 - CTL_FRACTION)^n.  (Drawing without putting back makes it surer still.)
+ * How likely a sample of n files would have had one that differs, if this fraction of all files
+ * differed: 1 - (1 - CTL_FRACTION)^n.  (Drawing without putting back makes it likelier still.)
  */
 double ctl_confidence(uint64_t n)
 {
@@ -224,7 +224,7 @@ static void take_interrupt(int number)
 	raise(number); /* as it would have been */
 }
 
-/* Who ends this process does not end the run, and is to know that. */
+/* A user who ends this process does not end the run, and must be told that. */
 static void watch_interrupt(const struct ctl *ctl)
 {
 	const struct sigaction action = {.sa_handler = take_interrupt, .sa_flags = SA_RESETHAND};

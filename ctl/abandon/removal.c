@@ -29,7 +29,7 @@ static int open_private(int root_fd)
 		      O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-/* One that is damaged counts, too. */
+/* A damaged record counts, too. */
 static bool is_unfinished_entry(const struct own_entry *entry)
 {
 	const int fd = openat(entry->dir_fd, entry->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
@@ -49,7 +49,7 @@ static bool is_mount_entry(const struct own_entry *entry)
 	       stx.stx_attributes & STATX_ATTR_MOUNT_ROOT;
 }
 
-/* Made before anything goes, and says how it goes: private.h. */
+/* Makes the mark that a removal was begun, and how (private.h), before anything is removed. */
 static int mark_begun(int private, bool keep)
 {
 	const char *text = keep ? "keep\n" : "all\n";
@@ -84,8 +84,8 @@ static bool has_adopted(int private)
 	return adopted;
 }
 
-/* Else nothing is beside .migrate/, in which is at most a copy that can be made again.  An attach
- * that was cut short may have moved the adopted tree there. */
+/* Whether the volume has been attached.  If not, .migrate/ has at most a copy that can be made
+ * again; but an attach that was cut short may have moved the adopted tree there. */
 static bool has_been_attached(int root_fd, int private)
 {
 	return migrate_has_record(root_fd) ||
@@ -156,7 +156,7 @@ static void note_failed(struct removing *removing, const char *path, int error)
 	*removing->failed = g_strdup(path);
 }
 
-/* All below it has gone, or stays. */
+/* Removes a directory, when everything below it has gone, or stays. */
 static int remove_directory(struct removing *removing, const struct own_entry *entry)
 {
 	const bool unfinished = is_unfinished_entry(entry);
@@ -195,7 +195,7 @@ static int remove_entry(void *arg, const struct own_entry *entry)
 	return 0;
 }
 
-/* In the root, where nothing of that name is. */
+/* Gives a part of .migrate/ a name in the root that nothing there has. */
 static int keep_private(int root_fd, int private, const char *name, const char *as)
 {
 	return renameat2(private, name, root_fd, as, RENAME_NOREPLACE) == 0 || errno == ENOENT
@@ -231,7 +231,7 @@ static int remove_all(int root_fd, int private, bool keep, char **failed)
 		ret = own_walk(root_fd, ".", remove_entry, &removing);
 		if (removing.error || ret)
 			return removing.error ? removing.error : ret;
-		/* Before the marks of the volume: after a power cut, too. */
+		/* Everything goes before the marks of the volume do, after a power cut, too. */
 		if (syncfs(root_fd) < 0)
 			return -errno;
 		ret = keep && private >= 0 ? keep_what_is_not_in_the_tree(root_fd, private, failed)

@@ -166,7 +166,7 @@ static bool write_bytes(int fd, const GByteArray *bytes)
 	return write_fully(fd, bytes->data, bytes->len, WRITE_BEHIND) == 0 && fsync(fd) == 0;
 }
 
-/* The first n of those in memory. */
+/* Writes the first n directories in memory to a file. */
 static gboolean write_block(struct frontier *frontier, guint n, bool stay, GError **error)
 {
 	struct block block = {++frontier->number, n};
@@ -275,7 +275,7 @@ gboolean frontier_keep(struct frontier *frontier, GKeyFile *state, GError **erro
 	return TRUE;
 }
 
-/* What was in memory when the state was kept still is. */
+/* The directories that were in memory when the state was kept are still there. */
 void frontier_kept(struct frontier *frontier)
 {
 	remove_blocks(frontier, frontier->read);

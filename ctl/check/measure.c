@@ -54,8 +54,9 @@ static int ask_speed(struct measure *measure, enum backend_op op, const struct s
 }
 
 /*
- * A read may move a file's atime.  Then it was set between the question before it and its answer,
- * so the old server's clock showed that time at some moment of these.  Each file narrows it down.
+ * Finds the old server's clock by reads that move a file's atime.  Such an atime was set between
+ * the question and its answer, so the old server's clock showed that time at some moment between
+ * these.  Each file narrows it down.
  */
 static void read_clock(struct measure *measure, struct measured *measured)
 {
@@ -90,7 +91,8 @@ static void note_told(const struct measure *measure, struct measured *measured)
 	measured->clock_by = "the time that it told when it was connected to";
 }
 
-/* Nobody can set a ctime: where one is later than it is here, the clock there is ahead. */
+/* Nobody can set a ctime: if one is later than this machine's clock was when it was seen, the clock
+ * there is ahead. */
 static void note_newest(struct measured *measured, const struct tally *tally)
 {
 	if (measured->clock_by || tally->newest <= tally->newest_seen + CLOCK_NS)
@@ -277,7 +279,7 @@ static double time_of(double amount, double rate)
 	return rate > 0 ? amount / rate : 0;
 }
 
-/* What is made here takes its time, however quick the old server is. */
+/* Making objects here takes its time, however quick the old server is. */
 static double time_here(const struct measured *measured, uint64_t n, double us)
 {
 	return (double)n * us * MAX(measured->busy, 1) / G_USEC_PER_SEC;
@@ -301,7 +303,8 @@ static double data_requests(const struct tally *tally, uint32_t max_read)
 	       (double)(tally->bytes - tally->small_bytes) / MAX(max_read, 1);
 }
 
-/* What takes so many seconds if nothing limits it, bytes and requests; 0: longer than a year. */
+/* The seconds that something takes under the limits: `seconds` if nothing limits it, with so many
+ * bytes and requests; 0: longer than a year. */
 static double limited(double seconds, double bytes, double requests,
 		      const struct volume_config *config, time_t now)
 {

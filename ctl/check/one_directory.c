@@ -191,7 +191,7 @@ static void submit(struct question *q, enum backend_op op)
 	gate_submit(walk->gate, &q->req);
 }
 
-/* Whether it is of those of which all is asked: the same ones in each run. */
+/* Whether the object is in the share of which everything is asked: the same objects in each run. */
 static bool is_in_share(const struct walk *walk, const struct source_attr *attr)
 {
 	const uint64_t h = attr->fileid * UINT64_C(0x9e3779b97f4a7c15);
@@ -216,7 +216,7 @@ static bool wants_read(struct question *q)
 	       read_trials_ask(q->listing->walk->trials, q->path, attr, q->xattrs, &q->kind);
 }
 
-/* What is to be asked next.  FALSE: nothing more. */
+/* Sets *op to what is to be asked next.  FALSE: nothing more. */
 static bool next_op(struct question *q, enum backend_op *op)
 {
 	const struct walk *walk = q->listing->walk;

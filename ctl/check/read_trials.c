@@ -142,7 +142,8 @@ void read_trials_answer(struct read_trials *trials, uint64_t number, const char 
 	if (status == -ECANCELED || status == -ENOENT || status == -ESTALE) {
 		kind->answer = UNKNOWN;
 	} else {
-		/* who has a file open, or a tape, says nothing of another one */
+		/* that somebody has a file open, or that it is on tape, says nothing about another
+		 * file */
 		kind->answer = status && status != -EBUSY && status != -EAGAIN ? REFUSED : READ;
 		kind->status = status;
 	}

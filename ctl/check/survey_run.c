@@ -111,7 +111,8 @@ static gboolean quit(gpointer loop)
 	return G_SOURCE_REMOVE;
 }
 
-/* What is under way when it is stopped is not counted, and what was kept before holds. */
+/* When the pass is stopped, the directories under way are not counted, and the state that was kept
+ * before stays. */
 static gpointer work(gpointer arg)
 {
 	struct run *run = arg;
@@ -147,7 +148,8 @@ static gboolean tick(gpointer arg)
 	return G_SOURCE_CONTINUE;
 }
 
-/* With version=4.2 in the place of another; g_free.  NULL: it is so already, or no NFS. */
+/* The source with version=4.2 instead of another version; g_free.  NULL: it has that already, or is
+ * not NFS. */
 static char *newest_version(const char *source)
 {
 	const size_t path = strcspn(source, "?");
@@ -164,8 +166,7 @@ static char *newest_version(const char *source)
 	return g_string_free(url, FALSE);
 }
 
-/* What stands before the colons of those lines of a that b does not have: "ACLs, times".  g_free.
- */
+/* The texts before the colons of those lines of a that b does not have: "ACLs, times".  g_free */
 static char *only_there(const char *a, const char *b)
 {
 	g_auto(GStrv) lines = g_strsplit(a ? a : "", "\n", -1);

@@ -87,7 +87,7 @@ static size_t parent_len(const char *path)
 	return slash ? (size_t)(slash - path) : 0;
 }
 
-/* Of each directory the largest alone: else they would all be of one. */
+/* Adds only the largest of each directory: else all places might be of one directory. */
 static void top_add_of_parent(struct tally_top *top, const char *path, uint64_t value)
 {
 	const size_t len = parent_len(path);

@@ -154,7 +154,7 @@ void node_files_settings(GPtrArray *items, const char *file, const struct volume
 /* ---- state ------------------------------------------------------------------------------------
  */
 
-/* Where path leads, as far as that is known while what it leads to is not mounted. */
+/* Where path leads, as far as that is known while its file system is not mounted. */
 static char *place_of(const char *path, unsigned links)
 {
 	g_autofree char *whole = realpath(path, NULL), *link = NULL;
@@ -182,7 +182,8 @@ void node_files_place(GPtrArray *items, const char *below, const char *key, cons
 		items_lack(item, "%s does not move with the volume: %s", shown, remedy);
 }
 
-/* What a parameter in a file is set to first that looks like pattern; NULL: it is not.  g_free. */
+/* The first value that looks like pattern to which a parameter is set in a file; NULL: there is
+ * none. g_free. */
 static char *parameter_in(const char *config, const char *name, const char *pattern)
 {
 	g_autofree char *text = NULL, *whole = NULL;

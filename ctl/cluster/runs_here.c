@@ -129,7 +129,7 @@ static void add_clock(GPtrArray *items)
 			   "systemd-timesyncd");
 }
 
-/* Nothing in the volume keeps a second node from mounting it. */
+/* Adds the cluster's fencing: nothing in the volume itself keeps a second node from mounting it. */
 static void add_fencing(GPtrArray *items)
 {
 	g_autofree char *enabled =
@@ -162,7 +162,7 @@ static void add_fencing(GPtrArray *items)
 			   "the cluster has no fencing device: make one (a stonith resource)");
 }
 
-/* Of the cluster, as far as it is known here; 0: it is not. */
+/* The number of nodes of the cluster, as far as it is known here; 0: it is not. */
 static unsigned count_nodes(void)
 {
 	g_autofree char *text = ASK("cibadmin", "--query", "--xpath", "//nodes/node");
@@ -233,7 +233,7 @@ static void add_samba(GPtrArray *items, const char *volume)
 			   "computes them (idmap config DOMAIN : backend = rid, autorid or ad)");
 }
 
-/* As blkid(8) names it, and not as the agent does. */
+/* The tag of a device, by the names of blkid(8), not by those of the agent. */
 static char *tag_of(const char *device)
 {
 	if (g_str_has_prefix(device, "-U "))

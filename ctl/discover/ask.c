@@ -62,7 +62,7 @@ static char *how_it_ended(int status)
 	return g_strdup_printf("the process that asks it ended (status %d)", WEXITSTATUS(status));
 }
 
-/* Whether it goes on; *why is set unless all was said. */
+/* Takes one packet.  Whether more are to come; if not, *why is set unless all was said. */
 static gboolean take_server(char **fields, ask_fn each, void *arg, gboolean *lasting, char **why)
 {
 	if (!strcmp(fields[0], "end"))

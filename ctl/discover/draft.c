@@ -63,7 +63,7 @@ static const char *below(const char *path, const char *dir)
 	return path[len + strspn(path + len, "/")] ? path + len : "";
 }
 
-/* Of the export that the share is in, the nearest; *rest is behind it. */
+/* The volume of the nearest export that the share is in; *rest: the path below that. */
 static struct draft_volume *volume_of(const struct draft *draft,
 				      const struct inventory_share *share, const char **rest)
 {

@@ -29,8 +29,8 @@ static int by_rank(const void *a, const void *b)
 	return rank(*left) - rank(*right);
 }
 
-/* Ganesha loads no export with a client that it finds no address for.  *deaf: name servers do not
- * answer, which takes long to see, and is seen once. */
+/* Ganesha does not load an export with a client for which it finds no address.  *deaf: name servers
+ * do not answer, which takes long to find out, and is found out once. */
 static bool has_address(const char *client, bool *deaf)
 {
 	struct addrinfo *list;

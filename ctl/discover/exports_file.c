@@ -85,7 +85,7 @@ static char *next_word(const char **at, bool *bad)
 	return g_string_free(word, FALSE);
 }
 
-/* client, client(options) or (options); FALSE: none of these. */
+/* client, client(options) or (options); FALSE: something else. */
 static gboolean take_client(struct inventory_export *export, char *word, const char *defaults)
 {
 	char *open = strchr(word, '(');

@@ -163,8 +163,8 @@ static unsigned port_of(const struct inventory *found, uint32_t program, uint32_
 	return 0;
 }
 
-/* Of the exports from first on; how many.  One that breaks who asks ends it: see inquire_spaces().
- */
+/* Asks about exports from first on; how many.  An export that breaks the asking process ends the
+ * whole series: see inquire_spaces(). */
 static unsigned ask_some(struct asking *asking, unsigned first, const char *mount, const char *nfs,
 			 char **why)
 {
@@ -189,7 +189,7 @@ static unsigned ask_some(struct asking *asking, unsigned first, const char *moun
 	return n;
 }
 
-/* Of what is there, but did not come. */
+/* Notes what is there, but was not told. */
 static void note_missing(struct asking *asking, const char *what, const char *why)
 {
 	asking->found->incomplete = true;
@@ -291,7 +291,7 @@ static gboolean take_share(void *arg, char **fields)
 	return FALSE;
 }
 
-/* Nothing of it is kept but that the dialect is spoken. */
+/* Notes only that the dialect is spoken. */
 static gboolean take_dialect(void *arg, char **fields)
 {
 	struct asking *asking = arg;
@@ -300,7 +300,7 @@ static gboolean take_dialect(void *arg, char **fields)
 	return TRUE;
 }
 
-/* As nobody in particular: a wrong password would count seven times. */
+/* Asks as nobody in particular: a wrong password would count seven times. */
 static void inquire_dialects(struct asking *asking)
 {
 	static const struct {

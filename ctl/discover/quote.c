@@ -33,7 +33,7 @@ static char *host_part(const char *host)
 	return strchr(host, ':') ? g_strdup_printf("[%s]", host) : g_strdup(host);
 }
 
-/* What is to be written where AUTH_SYS is not let in: the best that is. */
+/* The security to write if the export does not take AUTH_SYS: the best that it takes. */
 static const char *sec_argument(const char *host, const char *sec)
 {
 	static const char *const best[] = {"krb5p", "krb5i", "krb5"};
@@ -80,7 +80,7 @@ char *quote_smb_url(const char *user, const char *host, const char *share)
 	return good ? g_steal_pointer(&url) : NULL;
 }
 
-/* Text, without what ends a line or is not seen. */
+/* Whether it is text, without characters that end a line or are invisible. */
 static bool is_plain(const char *text, size_t max)
 {
 	if (strlen(text) > max || !g_utf8_validate(text, -1, NULL))

@@ -28,7 +28,8 @@ static char *bare_word(const char *token)
 		       : g_strndup(word, len);
 }
 
-/* Two words that are neighbours; or, of one token, itself.  NULL: not both are words. */
+/* A pair of words that are neighbours; for one token alone the token itself.  NULL: not both are
+ * words. */
 static char *pair_of(const char *one, const char *other)
 {
 	g_autofree char *first = bare_word(one), *second = other ? bare_word(other) : NULL;
@@ -142,7 +143,8 @@ static void add_output(GString *all, const char *title, char *output)
 	g_free(output);
 }
 
-/* What a log line says is behind its time, program and process; its number tells equal ones. */
+/* The message of a log line is behind its time, program and process; equal ones are told by their
+ * number. */
 static void add_log(GString *all, GHashTable *words, const char *volume)
 {
 	g_autofree char *unit = g_strdup_printf("migrate-*@%s.service", volume);

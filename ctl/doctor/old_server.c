@@ -35,7 +35,7 @@ static int ask_old(struct backend *backend, enum backend_op op, const struct sou
 	return latch_wait(&latch);
 }
 
-/* In the process of its own: what is told, as a key file. */
+/* Runs in the process of its own: writes what the old server told, as a key file. */
 static void tell_old(const struct volume_config *config, int out)
 {
 	g_autoptr(GKeyFile) told = g_key_file_new();

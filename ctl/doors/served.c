@@ -64,7 +64,8 @@ static bool same_device(int a, int b)
 	return fstat(a, &st_a) == 0 && fstat(b, &st_b) == 0 && st_a.st_dev == st_b.st_dev;
 }
 
-/* Of directories that are there: through links and mounts; else by their names. */
+/* Whether two paths overlap: if the directories exist, through links and mounts; else by their
+ * names. */
 static bool paths_overlap(const char *path, const char *root)
 {
 	g_autofree char *a = g_canonicalize_filename(path, "/");
@@ -95,7 +96,7 @@ static bool names_user(const char *variable, const char *rest)
 	return parts[0] && names[0] && g_strv_contains(users, parts[0]) && getpwnam(names[0]);
 }
 
-/* A path with variables: what is before the first component that has one. */
+/* Looks at a path with variables by the part before the first component that has one. */
 static bool variable_overlaps(const struct served *served, const char *root, served_warn_fn warn,
 			      void *arg)
 {

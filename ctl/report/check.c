@@ -34,7 +34,8 @@ static void say(struct run *run, bool good, const char *format, ...)
 	run->check->fn(run->check->arg, good, line);
 }
 
-/* A copy in memory, so that what is checked is what was signed.  -1 and a line said. */
+/* Makes a copy in memory, so that the text that is checked is the one that was signed.  -1 and a
+ * line said. */
 static int read_json(struct run *run, char **text, size_t *len)
 {
 	const char *file = run->check->file;
@@ -121,7 +122,8 @@ static const struct final_part *manifest_part(const struct summary *parsed)
 	return NULL;
 }
 
-/* Its entries to the end, or the tree beside them. */
+/* Reads the manifest's entries to the end.  With a tree, read_tree() does so, and compares them
+ * with it. */
 static gboolean read_manifest(struct run *run, struct manifest *manifest, GError **error)
 {
 	while (manifest_next(manifest, error))

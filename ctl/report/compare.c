@@ -110,7 +110,7 @@ static void compare_entry(struct comparison *c, const struct proof_entry *wanted
 	c->count->compared += c->count->differences == before;
 }
 
-/* An entry whose name the tree has, as the line. */
+/* Compares an entry with the tree's line of the same name. */
 static gboolean found(struct comparison *c, const struct proof_entry *wanted, const char *line,
 		      gsize len)
 {

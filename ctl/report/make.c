@@ -28,7 +28,7 @@ static gboolean set_write_error(struct making *m, const char *name)
 	return FALSE;
 }
 
-/* Of what becomes an entry, what people want to see. */
+/* Lists an entry that people want to see. */
 static void list_entry(void *arg, const struct proof_entry *entry)
 {
 	struct final *final = arg;
@@ -72,7 +72,7 @@ static gboolean write_manifest(struct making *m, const char *name, struct proof_
 	return ok;
 }
 
-/* The file is written: it is a part of the report. */
+/* Adds a file that is written to the parts of the report. */
 static gboolean add_part(struct making *m, const char *name)
 {
 	g_autofree char *new = g_strconcat(name, ".new", NULL);

@@ -119,7 +119,8 @@ static gint64 largest_of(JsonArray *array, const char *key)
 	return most;
 }
 
-/* The members of all of them, in the order in which they come.  Their strings are the array's. */
+/* The keys of the members of all objects, in the order in which they come.  The strings are the
+ * array's. */
 static GList *keys_of(JsonArray *array)
 {
 	GList *all = NULL;

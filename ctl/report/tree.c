@@ -27,7 +27,8 @@ static bool is_private(const char *path)
 	return !strncmp(path, MIGRATE_PRIVATE_DIR, len) && (!path[len] || path[len] == '/');
 }
 
-/* For reading; nothing is waited for, and no atime moves where we may leave it alone. */
+/* Opens an object for reading, without waiting, and without moving its atime if this process may do
+ * so. */
 static int open_object(int dir_fd, const char *name)
 {
 	int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
@@ -119,7 +120,7 @@ gboolean tree_read(int root_fd, bool hash, struct proof_sorter *sorter, tree_fn 
 	return !read.error && (!ret || read.whole);
 }
 
-/* A name at a time: a path may be longer than the kernel takes at once. */
+/* Opens a path one name at a time: it may be longer than the kernel takes at once. */
 static int open_path(int root_fd, const char *path)
 {
 	g_auto(GStrv) names = g_strsplit(path, "/", -1);

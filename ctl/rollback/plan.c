@@ -21,7 +21,7 @@
 
 /* ---- what is known of both ------------------------------------------------------------------- */
 
-/* The directories among the active nodes, which become more meanwhile. */
+/* Lists the directories among the active nodes here, which become more meanwhile. */
 static bool list_here(struct tree *tree, GError **error)
 {
 	for (guint i = 0; i < tree->active->len; i++) {
@@ -43,7 +43,7 @@ static bool list_here(struct tree *tree, GError **error)
 	return true;
 }
 
-/* The names at the switch of what was not moved. */
+/* Takes the present names of an object that was not moved for those that it had at the switch. */
 static void take_names_at_switch(struct node *node)
 {
 	for (guint i = 0; i < node->wanted->len; i++) {
@@ -55,8 +55,9 @@ static void take_names_at_switch(struct node *node)
 	}
 }
 
-/* No name that is known stays; or it has more, which it may have had at the switch where the known
- * ones came in a gap, or since, or a run that was killed has removed them there. */
+/* Whether the object may have names that are not known: no known one stays; or it has more of them.
+ * It may have had these at the switch, if the known ones came in a gap or since, or a killed run
+ * has removed them there. */
 static bool may_have_others(const struct node *node)
 {
 	return (!node->wanted->len && !tree_keeps_a_name(node)) ||
@@ -67,8 +68,8 @@ static bool may_have_others(const struct node *node)
 				   tree_is_doubted(node)));
 }
 
-/* A search reads every directory.  While clients go on here, those that are lost wait, so that it
- * takes no more than its share of the time. */
+/* A search reads every directory.  While clients go on here, the nodes in `lost` are left for later
+ * often enough that searches take no more than their share of the time. */
 static void search(struct tree *tree, GHashTable *lost)
 {
 	static gint64 again; /* by the monotonic clock */
@@ -86,8 +87,8 @@ static void search(struct tree *tree, GHashTable *lost)
 		((struct node *)node)->left = LEFT_LATER;
 }
 
-/* One whose names that are known all go, or may be another's, has others in directories that were
- * not changed. */
+/* Finds names of objects whose known names all go, or may be another object's: they have others in
+ * directories that were not changed. */
 static void find_names(struct tree *tree)
 {
 	g_autoptr(GHashTable) lost =
@@ -108,7 +109,8 @@ static void find_names(struct tree *tree)
 		search(tree, lost);
 }
 
-/* First those whose number is known: what is found by a name alone may be one of them. */
+/* Nodes whose fileid is known come first: an object that is found by a name alone may be one of
+ * them. */
 static gint by_directory(gconstpointer a, gconstpointer b)
 {
 	const struct node *x = *(struct node *const *)a, *y = *(struct node *const *)b;
@@ -163,7 +165,8 @@ static void decide_names(struct tree *tree, struct node *node)
 		node->todo |= TODO_NAMES;
 }
 
-/* A stub whose file gets another mtime there is one of another version to the retriever. */
+/* Whether the way back gives the old server's file another mtime than its stub knows: to the
+ * retriever it would be another version then. */
 static bool outdates_stub(const struct tree *tree, const struct node *node)
 {
 	struct migrate_stub stub;
@@ -175,7 +178,8 @@ static bool outdates_stub(const struct tree *tree, const struct node *node)
 	return outdates;
 }
 
-/* What cannot be known is not replaced, nor what may lack here what it has there. */
+/* Whether the file there must not be replaced: it cannot be looked at, or may have something that
+ * is not here. */
 static bool holds_more(const struct tree *tree, const struct node *node)
 {
 	g_autofree char *path = tree_path(node);
@@ -233,8 +237,8 @@ static void decide_content(struct tree *tree, struct node *node)
 		node->data = DATA_FETCHED;
 }
 
-/* Names in directories that are not there are none; those in directories that were found later may
- * be none. */
+/* Forgets names in directories that are not there, and those that are not found in directories that
+ * were found later. */
 static void forget_hidden(const struct tree *tree, struct node *node)
 {
 	for (guint i = node->at->len; i > 0; i--) {
@@ -249,7 +253,8 @@ static void forget_hidden(const struct tree *tree, struct node *node)
 	}
 }
 
-/* What the old server has no words for stays as it is there, if it is. */
+/* An object to which the old server cannot give its new name stays as it is there, if it is
+ * there. */
 static void decide_words(struct tree *tree, struct node *node)
 {
 	g_autofree char *path = tree_shown_path(node);
@@ -276,7 +281,8 @@ static void decide_words(struct tree *tree, struct node *node)
 	node->todo &= node->there ? ~(unsigned)TODO_NAMES : 0;
 }
 
-/* What has its places here waits for a window, and replaces it there. */
+/* Whether the objects that have the node's places here wait for a window, and will replace it
+ * there. */
 static bool gives_place(const struct tree *tree, const struct node *node)
 {
 	bool gives = tree->deferred.waiting && !tree->window && !S_ISDIR(node->old.st_mode) &&
@@ -464,7 +470,7 @@ bool plan_make(struct tree *tree, struct plan *plan, GError **error)
 		tree->root_ctime = -1;
 	for (guint i = 0; i < tree->active->len; i++)
 		count_node(tree, tree->active->pdata[i], plan);
-	/* A look takes one round trip, to carry some ten. */
+	/* To look at an object takes one round trip, to carry it some ten. */
 	const uint64_t works = works_of(plan) - before;
 	plan->carrying += (uint64_t)(g_get_monotonic_time() - begun) * 10 * works /
 			  MAX(tree->active->len, works);

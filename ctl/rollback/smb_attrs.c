@@ -51,9 +51,9 @@ static void put32(uint8_t *p, uint32_t v)
 /* ---- the descriptor -------------------------------------------------------------------------- */
 
 /*
- * Where the descriptor begins in security.NTACL (Samba's xattr.idl): behind a head, which with
- * version 2 has a hash of 16 bytes, with 3 its type and one of 64, with 4 a text, a time and
- * another hash besides.  0: it is none of these.
+ * Where the descriptor begins in security.NTACL (Samba's xattr.idl).  It follows a head.  With
+ * version 2 the head has a hash of 16 bytes; with 3 the hash's type and a hash of 64; with 4 also a
+ * text, a time and another hash.  0: it is another version.
  */
 static size_t descriptor_at(const uint8_t *value, size_t len)
 {
@@ -74,7 +74,7 @@ static size_t descriptor_at(const uint8_t *value, size_t len)
 	}
 }
 
-/* Its offsets count from the value's beginning; NULL: it makes no sense. */
+/* The descriptor, whose offsets count from the value's beginning; NULL: it makes no sense. */
 static GByteArray *descriptor_of(const uint8_t *value, size_t len)
 {
 	const size_t at = descriptor_at(value, len);
@@ -121,7 +121,7 @@ GByteArray *smb_attrs_encode(const struct nt_descriptor *sd, const char **why)
 	return value ? descriptor_of(value, len) : NULL;
 }
 
-/* In the old server's words. */
+/* The descriptor with the old server's SIDs. */
 static GByteArray *old_descriptor(const GByteArray *sd, const struct volume_config *config,
 				  bool *has_sacl, const char **why)
 {
@@ -156,7 +156,7 @@ static void take_descriptor(const struct attrs *attrs, const struct volume_confi
 	const char *why = "it is of a kind that is not known";
 	gsize len;
 
-	/* where the descriptor alone decides, one that has none never said who may what */
+	/* where the descriptor alone decides, an object without one never said who may do what */
 	if (!stored && (config->smb_modes != SMB_MODES_OPEN ||
 			g_hash_table_contains(attrs->xattrs, XATTR_ACL_ACCESS)))
 		note_lost(losing,
@@ -185,7 +185,7 @@ uint64_t smb_attrs_time(struct timespec t)
 	return time > 0 ? (uint64_t)time : 1;
 }
 
-/* Behind a text, which is empty with those that Samba writes now. */
+/* The attributes stand behind a text, which is empty in values that Samba writes now. */
 static void take_attributes(GBytes *stored, struct smb_attrs *smb, const struct losing *losing)
 {
 	gsize len;
@@ -253,7 +253,7 @@ void smb_attrs_take(const struct attrs *attrs, const struct volume_config *confi
 		else if (g_str_has_prefix(name, "user."))
 			note_lost(&losing, "%s: SMB has no place for it", name);
 	}
-	/* a Samba that found none has made one since, with a time of its own */
+	/* a Samba that found no value has made one since, with a time of creation of its own */
 	if (base && (omissions_has(&attrs->left, XATTR_DOSATTRIB) || !(base->told & TOLD_KNOWN))) {
 		smb->added = true;
 		smb->created = 0;

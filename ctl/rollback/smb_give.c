@@ -11,7 +11,7 @@
 
 static int give_stream(struct smb_call *call, const char *path, const char *name, GBytes *value)
 {
-	/* not overwritten: that asks for the attributes that the file has */
+	/* it is not overwritten, as that would need the attributes that the file has */
 	const struct wire_change empty = {.access = WRITE_DATA,
 					  .disposition = OPEN_IF,
 					  .kind = WIRE_SET,
@@ -25,7 +25,7 @@ static int give_stream(struct smb_call *call, const char *path, const char *name
 
 	ret = ret ? ret : smb_write_at(call, path, name, data, len, 0);
 	ret = ret ? ret : smb_flush(call, path, name);
-	/* a server that has no such thing for streams keeps them with the file */
+	/* a server that cannot do this for streams keeps them with the file */
 	return ret == -EINVAL || ret == -EREMOTEIO || ret == -ENOTSUP ? 0 : ret;
 }
 
@@ -43,7 +43,7 @@ static int drop_stream(struct smb_call *call, const char *path, const char *name
 	return ret == -ENOENT ? 0 : ret;
 }
 
-/* Of a stream that is there and not here. */
+/* Whether a stream that is there, and not here, stays. */
 static bool stays(const struct smb_attrs *smb, const char *name, attrs_lost_fn lost, void *arg)
 {
 	g_autofree char *xattr = smb_attrs_stream(name);
@@ -56,7 +56,7 @@ static bool stays(const struct smb_attrs *smb, const char *name, attrs_lost_fn l
 	return true;
 }
 
-/* Those that were never carried stay.  has: what is there. */
+/* Gives the streams; those there that were never carried over stay.  has: the streams there. */
 static int give_streams(struct smb_call *call, const char *path, const struct smb_attrs *smb,
 			const struct source_windows *has, attrs_lost_fn lost, void *arg)
 {
@@ -100,7 +100,7 @@ static bool is_refusal(int ret)
 	return ret == -EACCES || ret == -EPERM || ret == -EREMOTEIO;
 }
 
-/* Its parts ask for rights of their own. */
+/* Gives the descriptor part by part, as each part needs rights of its own. */
 static int give_descriptor(struct smb_call *call, const char *path, const struct smb_attrs *smb,
 			   attrs_lost_fn lost, void *arg)
 {
@@ -180,8 +180,8 @@ static bool is_of_windows(const char *name)
 	return !strcmp(name, XATTR_DOSATTRIB) || g_str_has_prefix(name, XATTR_STREAM_PREFIX);
 }
 
-/* Servers make up the root's time of creation of its other times, which TARGET_STAGE moves: it is
- * as it is here. */
+/* Servers make up the root's time of creation from its other times, which TARGET_STAGE moves: the
+ * one here is taken. */
 static void take_creation(struct source_windows *root, GHashTable *xattrs)
 {
 	GBytes *value = g_hash_table_lookup(xattrs, XATTR_DOSATTRIB);

@@ -13,8 +13,8 @@
 enum { OBJECT_INHERIT = 1, CONTAINER_INHERIT = 2, NO_PROPAGATE = 4, INHERITED = 0x10 };
 enum { SELF_RELATIVE = 0x8000, AUTO_INHERITED = 0x0400, AUTO_INHERIT_REQUEST = 0x0100 };
 
-/* NULL with *ret: it cannot be read, or makes no sense (0).  It points into *windows, which is the
- * caller's. */
+/* The object's descriptor.  NULL with *ret: it cannot be read, or makes no sense (0).  It points
+ * into *windows, which is the caller's. */
 static struct nt_descriptor *descriptor_of(struct smb_call *call, const char *path,
 					   struct source_windows **windows, int *ret)
 {
@@ -56,7 +56,7 @@ static int remove_private(struct smb_call *call, const char *path)
 	return smb_set(call, path, DELETE, REPARSE_POINT, DISPOSITION, data);
 }
 
-/* What an object has that is made in the directory now. */
+/* Finds out the descriptor of an object that is made in the directory now. */
 static int try_out(struct smb_call *call, const char *dir, bool directory, GByteArray **bytes)
 {
 	const struct wire_change what = {.access = READ_ATTRIBUTES,
@@ -74,7 +74,7 @@ static int try_out(struct smb_call *call, const char *dir, bool directory, GByte
 	return ret;
 }
 
-/* It keeps no descriptors, or lets us set none. */
+/* Whether the server keeps no descriptors, or does not let the way back set them. */
 static bool is_refusal_status(int ret)
 {
 	return ret == -EACCES || ret == -EPERM || ret == -EREMOTEIO || ret == -ENOTSUP ||
@@ -98,7 +98,8 @@ static bool is_administrators(const struct sid *sid)
 	return sid_is_two(sid, 5, 32, 544);
 }
 
-/* The owner, by his name or as CREATOR OWNER or OWNER RIGHTS, administrators, and the system. */
+/* Whether sid is the owner, by his SID or as CREATOR OWNER or OWNER RIGHTS, or administrators, or
+ * the system. */
 static bool is_ours(const struct sid *sid, const struct sid *owner)
 {
 	return sid_equal(sid, owner) || is_administrators(sid) || sid_is(sid, 3, 0) ||
@@ -146,7 +147,8 @@ static int close_to_others(struct smb_call *call, const char *dir, const struct 
 	return ret;
 }
 
-/* It is closed, and tells what the server gives to whatever inherits nothing. */
+/* Closes the directory without inheritance, and so finds out what the server gives to an object
+ * that inherits nothing. */
 static int close_alone(struct smb_call *call, const char *dir, const struct sid *owner,
 		       struct smb_private *private)
 {
@@ -196,7 +198,7 @@ void smb_private_clear(struct smb_private *private)
 /* ---- what is made in it ------------------------------------------------------------------------
  */
 
-/* What a directory's entry becomes in an object of it. */
+/* Adds what an entry of a directory's ACL becomes in an object that is made there. */
 static void inherit(GArray *aces, const struct nt_ace *ace, const struct nt_descriptor *of,
 		    bool directory)
 {

@@ -86,7 +86,8 @@ static void close_stage(struct mount *mount)
 	mount->stage = -1;
 }
 
-/* The directory of the path, which stays target's, until the next call; *name: in it. */
+/* A descriptor of the path's directory, which stays target's and is valid until the next call;
+ * *name: the name in it. */
 static int parent_of(struct target *target, const char *path, const char **name)
 {
 	GHashTable *dirs = mount_of(target)->dirs;
@@ -111,7 +112,7 @@ static int parent_of(struct target *target, const char *path, const char **name)
 
 /* ---- looking --------------------------------------------------------------------------------- */
 
-/* A descriptor of what is there, with O_PATH a symbolic link itself; or -errno. */
+/* A descriptor of the object, with O_PATH of a symbolic link itself; or -errno. */
 static int find(struct target *target, const char *path, int flags)
 {
 	const char *name;
@@ -127,8 +128,8 @@ static struct timespec time_of(const struct statx_timestamp *t)
 	return (struct timespec){.tv_sec = t->tv_sec, .tv_nsec = t->tv_nsec};
 }
 
-/* An NFS client remembers names, also those that were not there, for up to a minute, and does not
- * ask again for AT_STATX_FORCE_SYNC: unless it sees that their directory has changed. */
+/* An NFS client remembers names, also names that were not there, for up to a minute, and even with
+ * AT_STATX_FORCE_SYNC does not ask again, unless it sees that the directory has changed. */
 static int look_again(int dir)
 {
 	struct statx stx;
@@ -139,7 +140,7 @@ static int look_again(int dir)
 		       : 0;
 }
 
-/* The subvolumes of a btrfs have the same numbers: as the source tells them apart. */
+/* The subvolumes of a btrfs have the same inode numbers: tells them apart as the source does. */
 static uint64_t mount_fileid(const struct mount *mount, int fd, uint64_t ino, dev_t dev)
 {
 	return mount->btrfs && dev != mount->dev
@@ -160,7 +161,7 @@ static uint64_t fileid_at(const struct mount *mount, int dir, const char *name,
 	return number;
 }
 
-/* name: "" for the descriptor's own. */
+/* name: "" for the object of the descriptor itself. */
 static int stat_at(const struct mount *mount, int dir, const char *name, struct stat *st)
 {
 	const int flags =
@@ -312,7 +313,8 @@ static int mount_mknod(struct target *target, const char *path, mode_t mode, dev
 	return dir < 0 ? dir : result(mknodat(dir, name, (mode & S_IFMT) | 0600, device));
 }
 
-/* Both directories of two paths, which stay target's, until the next call. */
+/* Descriptors of the directories of two paths, which stay target's and are valid until the next
+ * call. */
 static int open_parents(struct target *target, const char *from, const char *to, int *from_dir,
 			const char **from_name, const char **to_name)
 {
@@ -346,7 +348,7 @@ static int mount_rename(struct target *target, const char *from, const char *to,
 	return ret;
 }
 
-/* What a file system, or an NFS client, says that has no such step. */
+/* Whether a file system, or an NFS client, said that it has no such step. */
 static bool is_unsupported(int ret)
 {
 	return ret == -EINVAL || ret == -ENOSYS || ret == -EOPNOTSUPP || ret == -EPERM ||
@@ -373,7 +375,7 @@ static int mount_rename_new(struct target *target, const char *from, const char 
 	return ret;
 }
 
-/* By names in TARGET_STAGE and at the place. */
+/* Exchanges two objects: one in TARGET_STAGE and one at its place. */
 static int exchange(int stage, const char *from, int dir, const char *to, const char *out)
 {
 	int ret = project_rename(stage, from, dir, to, RENAME_EXCHANGE);
@@ -420,8 +422,8 @@ static int mount_remove(struct target *target, const char *path, bool directory)
 	return ret;
 }
 
-/* It may have been there, or hand on a default ACL.  What cannot be set shows in what it has then:
- * FAT has neither owners nor modes. */
+/* TARGET_STAGE may have been there before, or have got a default ACL.  A right that could not be
+ * set shows in the attributes that are read back: FAT has neither owners nor modes. */
 static int mount_protect(struct target *target)
 {
 	int fd = open_below(target, TARGET_STAGE, O_RDONLY | O_DIRECTORY);
@@ -446,7 +448,7 @@ static int mount_protect(struct target *target)
 	return ret;
 }
 
-/* An NFS server may take root for nobody, who may be allowed to make files. */
+/* An NFS server may treat root as the user nobody, and may let that one make files. */
 static int mount_owns(struct target *target, const char *path)
 {
 	const char *name;
@@ -466,12 +468,13 @@ static int mount_sync(struct target *target)
 {
 	const int ret = result(syncfs(mount_of(target)->root));
 
-	/* the error of any file, which was that file's (mount_give()); names are durable at once */
+	/* the error may be that of any file, and was told for that file (mount_give()); names are
+	 * durable at once */
 	return mount_of(target)->nfs ? 0 : ret;
 }
 
-/* A lease for reading is given where nobody has it open to write (fcntl(2)); what nfsd keeps open
- * of its own it closes then.  A network's file system knows of this machine alone. */
+/* A lease for reading is given if nobody has the file open to write (fcntl(2)); nfsd then closes
+ * what it keeps open of its own.  A network file system knows of this machine alone. */
 static bool mount_is_open(struct target *target, const char *path)
 {
 	int fd = mount_of(target)->local ? find(target, path, O_RDONLY | O_NONBLOCK | O_NOATIME)
@@ -501,7 +504,7 @@ static int mount_open(struct target *target, const char *path, bool data, struct
 		return fd;
 	*file = file_of(target, fd);
 	opened = (struct mount_file *)*file;
-	/* there is none while somebody reads it, as an NFS server does */
+	/* there is no lease while somebody reads the file, as an NFS server does */
 	opened->alone = alone && !lease_take(&opened->lease, fd);
 	return 0;
 }
@@ -529,7 +532,7 @@ static int mount_resize(struct target_file *file, off_t size)
 {
 	struct stat st;
 
-	/* to truncate what is empty makes ext4 write at once when it is closed */
+	/* truncating an empty file makes ext4 write at once when it is closed */
 	if (!size && !fstat(fd_of(file), &st) && !st.st_size)
 		return 0;
 	return result(ftruncate(fd_of(file), size));
@@ -580,8 +583,8 @@ static int mount_give(struct target_file *file, const struct attrs *attrs,
 	const struct mount_file *given = (const struct mount_file *)file;
 	int ret = 0;
 
-	/* An NFS client tells of a quota or a full disk afterwards, and whose file that was here
-	 * alone.  It writes before it changes an owner anyway. */
+	/* An NFS client tells of a quota or a full disk only afterwards, and only here is it known
+	 * which file that was.  The client writes before it changes an owner anyway. */
 	if (mount_of(file->target)->nfs && given->written)
 		ret = mount_sync_file(file);
 	return ret ? ret : attrs_give(given->fd, attrs, config, lost, arg);
@@ -592,7 +595,7 @@ static int mount_give_times(struct target_file *file, const struct attrs *attrs)
 	return attrs_give_times(fd_of(file), attrs);
 }
 
-/* What is there and cannot be read may be anything. */
+/* An object that cannot be read may have anything. */
 static bool mount_holds_more(struct target *target, const char *path, const struct attrs *attrs)
 {
 	int fd = find(target, path, O_RDONLY | O_NOATIME | O_NONBLOCK);

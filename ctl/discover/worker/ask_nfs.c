@@ -73,7 +73,7 @@ static void take_minor(void *arg, void *data)
 	*(bool *)arg = res->status != NFS4ERR_MINOR_VERS_MISMATCH;
 }
 
-/* Outside of a session, so that later versions refuse the operation, unless they refuse the
+/* Asks outside of a session, so that later versions refuse the operation, unless they refuse the
  * version. */
 static void ask_minor(struct rpc_context *rpc, uint32_t minor)
 {

@@ -40,8 +40,8 @@ static int finish_connect(int fd)
 	return err ? -1 : 0;
 }
 
-/* In place of the C library's: libsmbclient connects and reads in one call.  Between the two this
- * process is jailed, and then makes no other connection. */
+/* Takes the place of the C library's function: libsmbclient connects and reads in one call.
+ * Between the two this process is jailed, and then makes no other connection. */
 __attribute__((visibility("default"))) int connect(int fd, __CONST_SOCKADDR_ARG to, socklen_t len)
 {
 	const sa_family_t family = to.__sockaddr__->sa_family;
