@@ -41,7 +41,7 @@ struct abandon {
 	struct removal found;
 	struct ledger *ledger; /* NULL: nothing was */
 	uint64_t changed;      /* objects whose changes by clients would be lost */
-	char *unknown;	       /* why `lost` cannot be told; NULL: it can */
+	char *unknown;	       /* why `changed` cannot be told; NULL: it can */
 	bool compared;	       /* whole files are the same there, as far as anybody can tell */
 };
 

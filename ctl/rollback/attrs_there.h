@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What of an object's attributes here is new to the object on the old server, and what that one
- * keeps: it may have attributes that were never brought over. */
+/* Compares an object's attributes here with those of the object on the old server, which may have
+ * attributes that were never brought over: these stay there. */
 #ifndef CTL_ROLLBACK_ATTRS_THERE_H
 #define CTL_ROLLBACK_ATTRS_THERE_H
 

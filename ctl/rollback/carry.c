@@ -102,11 +102,6 @@ static void take_names(struct node *node, bool to_come)
 	*carried = fresh;
 }
 
-/*
- * Notes what is about to be done to objects that are on the old server.  An object that is replaced
- * or removed as a whole can be told afterwards by its fileid, or is as it was before; of an object
- * that is changed in place nothing can be said until that is done.
- */
 static void remember_node(const struct carry *carry, struct node *node)
 {
 	struct ledger_entry had;
@@ -119,6 +114,11 @@ static void remember_node(const struct carry *carry, struct node *node)
 	ledger_clear(&had);
 }
 
+/*
+ * Notes what is about to be done to objects that are on the old server.  An object that is replaced
+ * or removed as a whole can be told afterwards by its fileid, or is as it was before; of an object
+ * that is changed in place nothing can be said until that is done.
+ */
 static bool note_intents(struct carry *carry)
 {
 	const GPtrArray *active = carry->tree->active;
