@@ -8,7 +8,7 @@
  * gets them as a new object does (attributes.h), with everything that the configuration maps and
  * that the file system refuses or rounds, and the scratch is compared with the object.  Attributes
  * that the object could not get while it had its record, and that it marks as left out
- * (left_out.h), count as lost; a descriptor that Samba has made up counts as the same
+ * (omissions.h), count as lost; a descriptor that Samba has made up counts as the same
  * (smb_descriptor.h).
  */
 #ifndef RETRIEVER_COMPARE_LIKENESS_H
