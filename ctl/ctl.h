@@ -141,6 +141,11 @@ GKeyFile *ctl_parse(char *text);
 struct volume_config *ctl_config(const struct ctl *ctl);
 /* The same without a line; also NULL with --socket, as nobody knows then whose socket it is. */
 struct volume_config *ctl_known_config(const struct ctl *ctl);
+/* The first of the paths that loading it looks at, roots and a file:// source, that does not answer
+ * within 5 s: who went on would hang.  NULL: all answer.  g_free. */
+char *ctl_silent_path(const struct ctl *ctl, const char *volume);
+#define CTL_SILENT_PATH "%s does not answer within 5 s: its mount is dead"
+#define CTL_SILENT_WHAT "bring back the server of that mount, or unmount it (umount -f)"
 /* Prints what the status of an answer means: -ENOTCONN: there is no retriever; -ETIME: there is
  * one, which does not answer; -EPROTO: it is of another version; any other: it refused, and text
  * says why. */

@@ -66,7 +66,9 @@ static void print_json_doctor(const char *volume, const GPtrArray *findings)
 	ctl_print_json(json_builder_get_root(builder), true);
 }
 
-static enum ctl_exit examine_volume(const struct ctl *ctl, const struct volume_config *config)
+/* silent: what does not answer, or NULL; then nothing is done that would hang there. */
+static enum ctl_exit examine_volume(const struct ctl *ctl, const struct volume_config *config,
+				    const char *silent)
 {
 	g_autoptr(GPtrArray) findings = findings_new();
 	struct doctor doctor = {.findings = findings, .config = config};
@@ -75,12 +77,20 @@ static enum ctl_exit examine_volume(const struct ctl *ctl, const struct volume_c
 	g_autoptr(GError) error = NULL;
 	enum ctl_exit result;
 
-	ask_status_doctor(ctl, &doctor);
+	if (silent) {
+		doctor.status = g_key_file_new();
+		findings_add(findings, FINDING_FAULT, "Mount", CTL_SILENT_WHAT, CTL_SILENT_PATH,
+			     silent);
+	} else {
+		ask_status_doctor(ctl, &doctor);
+	}
 	g_autoptr(GKeyFile) status = doctor.status;
 	look_at_units(&doctor, units, access(cluster, F_OK) == 0);
-	look_at_status(&doctor);
-	look_at_old_server(&doctor, OLD_MS);
-	look_at_machine(&doctor, time(NULL));
+	if (!silent) {
+		look_at_status(&doctor);
+		look_at_old_server(&doctor, OLD_MS);
+		look_at_machine(&doctor, time(NULL));
+	}
 	text = findings_text(findings);
 	if (ctl->json)
 		print_json_doctor(config->name, findings);
@@ -97,13 +107,18 @@ static enum ctl_exit examine_volume(const struct ctl *ctl, const struct volume_c
 static enum ctl_exit run_doctor(const struct ctl *ctl)
 {
 	g_autoptr(GError) error = NULL;
-	struct volume_config *config = config_load_unmounted(ctl->config_file, ctl->volume, &error);
+	g_autofree char *silent = ctl_silent_path(ctl, ctl->volume);
+	const struct volume_config unloaded = {.name = (char *)ctl->volume, .root = (char *)"/"};
+	struct volume_config *config = NULL;
 	enum ctl_exit result = CTL_USAGE;
 
+	if (silent)
+		return examine_volume(ctl, &unloaded, silent);
+	config = config_load_unmounted(ctl->config_file, ctl->volume, &error);
 	if (!config)
 		ctl_complain("%s", error->message);
 	else
-		result = examine_volume(ctl, config);
+		result = examine_volume(ctl, config, NULL);
 	config_free(config);
 	return result;
 }

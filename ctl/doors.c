@@ -66,27 +66,30 @@ static GPtrArray *read_server(bool samba, const char *file, served_warn_fn warn)
 /* ---- the command ----------------------------------------------------------------------------- */
 
 /* How many of them serve an unfinished volume without the layer; says which. */
-static unsigned count_past(const GPtrArray *list, const struct volume_config *config, bool samba)
+static unsigned count_past(const GPtrArray *list, const struct volume_name *volume, bool samba)
 {
 	unsigned past = 0;
+	bool plain = false;
 
-	if (!served_is_unfinished(config->root))
+	for (guint i = 0; i < list->len; i++)
+		plain |= !((const struct served *)list->pdata[i])->layer;
+	if (!plain || !served_is_unfinished(volume->root))
 		return 0;
 	for (guint i = 0; i < list->len; i++) {
 		const struct served *served = list->pdata[i];
 
-		if (!served_is_past(served, config->root, warn_line, NULL))
+		if (!served_is_past(served, volume->root, warn_line, NULL))
 			continue;
 		past++;
 		g_autofree char *name = text_line(served->name), *path = text_line(served->path);
 		ctl_complain("%s (%s) serves %s, the root of the unfinished volume %s, without the "
 			     "layer: clients would read zeros; %s, or remove it until migratectl "
 			     "finalize %s",
-			     name, path, config->root, config->name,
+			     name, path, volume->root, volume->name,
 			     samba ? "put migrate into its `vfs objects`, see vfs_migrate(8)"
 				   : "write FSAL { Name = MIGRATE; ... } in it, see "
 				     "ganesha-migrate-config(8)",
-			     config->name);
+			     volume->name);
 	}
 	return past;
 }
@@ -103,23 +106,22 @@ static enum ctl_exit run_doors(const struct ctl *ctl)
 	}
 	if (!ctl->config_file && access(CONFIG_FILE, F_OK) < 0)
 		return CTL_OK;
-	g_auto(GStrv) names = config_volumes(ctl->config_file, &error);
+	/* the names alone: what else is in the file may be on mounts that do not answer */
+	g_autoptr(GPtrArray) names = config_names(ctl->config_file, &error);
 	if (!names) {
 		ctl_complain("warning: %s: what is served was not looked at", error->message);
 		return CTL_OK;
 	}
 	g_autoptr(GPtrArray) list = read_server(samba, ctl->arguments[0], warn_line);
-	for (unsigned i = 0; names[i]; i++) {
-		g_autoptr(GError) wrong = NULL;
-		struct volume_config *config =
-			config_load_unmounted(ctl->config_file, names[i], &wrong);
+	for (unsigned i = 0; i < names->len; i++) {
+		const struct volume_name *volume = names->pdata[i];
 
-		if (config)
-			past += count_past(list, config, samba);
+		if (volume->root && *volume->root == '/')
+			past += count_past(list, volume, samba);
 		else
-			ctl_complain("warning: %s: who serves this volume was not looked at",
-				     wrong->message);
-		config_free(config);
+			ctl_complain("warning: [volume %s] has no root: who serves it was not "
+				     "looked at",
+				     volume->name);
 	}
 	return past ? CTL_REFUSED : CTL_OK;
 }

@@ -8,10 +8,12 @@
 #include <unistd.h>
 
 #include "common/migrate.h"
+#include "ctl/doctor/paths.h"
 #include "lib/base/last_error.h"
 #include "lib/config/config.h"
 
-#define RESTARTS_MAX 2
+#define RESTARTS_MAX   2
+#define SILENT_PATH_MS 5000
 
 struct ctl_link {
 	char *name, *socket;
@@ -59,6 +61,24 @@ struct volume_config *ctl_config(const struct ctl *ctl)
 struct volume_config *ctl_known_config(const struct ctl *ctl)
 {
 	return ctl->socket ? NULL : config_load(ctl->config_file, ctl->volume, NULL);
+}
+
+char *ctl_silent_path(const struct ctl *ctl, const char *volume)
+{
+	g_autoptr(GPtrArray) names = config_names(ctl->config_file, NULL);
+	g_autoptr(GPtrArray) paths = g_ptr_array_new();
+
+	for (unsigned i = 0; names && i < names->len; i++) {
+		const struct volume_name *name = names->pdata[i];
+
+		if (name->root)
+			g_ptr_array_add(paths, name->root);
+		if (name->source && g_str_has_prefix(name->source, "file://") &&
+		    !strcmp(name->name, volume))
+			g_ptr_array_add(paths, name->source + strlen("file://"));
+	}
+	g_ptr_array_add(paths, NULL);
+	return g_strdup(paths_find_silent((const char *const *)paths->pdata, SILENT_PATH_MS));
 }
 
 bool ctl_may_connect(const char *socket)

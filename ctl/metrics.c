@@ -239,8 +239,11 @@ static char *text_of(const GArray *volumes)
 /* Adds what the retriever cannot tell. */
 static void add_neighbours(const struct ctl *ctl, const char *name, GKeyFile *status)
 {
+	g_autofree char *silent = ctl_silent_path(ctl, name);
 	struct ctl one = *ctl;
 
+	if (silent)
+		return;
 	one.volume = name;
 	ctl_journal_state(&one, status);
 	ctl_guard_state(&one, status);

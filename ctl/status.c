@@ -404,6 +404,11 @@ static enum ctl_exit run_status(const struct ctl *ctl)
 	if (ctl->many)
 		return ctl_overview(ctl, opt_watch);
 
+	g_autofree char *silent = ctl->socket ? NULL : ctl_silent_path(ctl, ctl->volume);
+	if (silent) {
+		ctl_complain("%s: " CTL_SILENT_PATH "; " CTL_SILENT_WHAT, ctl->volume, silent);
+		return CTL_REFUSED;
+	}
 	struct ctl_link *link = ctl_link_open(ctl, ctl->volume, &result);
 	if (!link)
 		return result;

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <glib/gstdio.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "lib/base/error.h"
@@ -71,12 +72,21 @@ static gboolean is_word_known(GHashTable *words, const char *one, const char *ot
 	return pair && g_hash_table_contains(words, pair);
 }
 
+/* "", 12, -3 or 12.5: an address has more dots. */
+static gboolean is_number(const char *text)
+{
+	text += *text == '-';
+	text += strspn(text, "0123456789");
+	text += *text == '.';
+	return !text[strspn(text, "0123456789")];
+}
+
 char *bundle_text(GHashTable *words, const char *text)
 {
 	g_auto(GStrv) tokens = g_strsplit(text, " ", -1);
 	GString *shown = g_string_new(NULL);
 
-	if (!text[strspn(text, "0123456789.-")])
+	if (is_number(text))
 		return g_strdup(text);
 	for (unsigned i = 0; tokens[i]; i++) {
 		const char *before = i ? tokens[i - 1] : NULL, *behind = tokens[i + 1];
@@ -144,21 +154,30 @@ static void add_output(GString *all, const char *title, char *output)
 }
 
 /* The message of a log line is behind its time, program and process; equal ones are told by their
- * number. */
+ * number, which is another one in each bundle: nobody can guess what was logged. */
 static void add_log(GString *all, GHashTable *words, const char *volume)
 {
 	g_autofree char *unit = g_strdup_printf("migrate-*@%s.service", volume);
 	g_autofree char *log = FINDING_ASK("journalctl", "-n", LOG_LINES, "-o", "short-iso",
 					   "--no-hostname", "-q", "-u", unit);
 	g_auto(GStrv) lines = g_strsplit(log ? log : "", "\n", -1);
+	guint64 salt[2];
+
+	if (getentropy(salt, sizeof(salt)) < 0)
+		return;
 
 	for (char **line = lines; *line; line++) {
 		char *message = strstr(*line, "]: ");
 		g_autofree char *shown = message ? bundle_text(words, message + 3) : NULL;
 
-		if (message && message < *line + strcspn(*line, "/"))
-			g_string_append_printf(all, "%.*s %s (%08x)\n", (int)(message + 2 - *line),
-					       *line, shown, g_str_hash(message));
+		if (!message || message > *line + strcspn(*line, "/"))
+			continue;
+		g_autofree char *salted =
+			g_strdup_printf("%" G_GINT64_MODIFIER "x %" G_GINT64_MODIFIER "x%s",
+					salt[0], salt[1], message);
+		g_autofree char *sum = g_compute_checksum_for_string(G_CHECKSUM_SHA256, salted, -1);
+		g_string_append_printf(all, "%.*s %s (%.8s)\n", (int)(message + 2 - *line), *line,
+				       shown, sum);
 	}
 }
 

@@ -92,8 +92,9 @@ static void look_at_secrets(struct doctor *doctor)
 	}
 }
 
-/* When the first of the file's certificates ends; -1: it has none that can be read. */
-static time_t first_end(const char *file)
+/* When the first of the file's certificates ends, and *last: the last; -1: it has none that can be
+ * read. */
+static time_t first_end(const char *file, time_t *last)
 {
 	gnutls_x509_crt_t *list;
 	g_autofree char *text = NULL;
@@ -110,27 +111,32 @@ static time_t first_end(const char *file)
 		const time_t end = gnutls_x509_crt_get_expiration_time(list[i]);
 
 		first = i && first < end ? first : end;
+		*last = i && *last > end ? *last : end;
 		gnutls_x509_crt_deinit(list[i]);
 	}
 	gnutls_free(list);
 	return first;
 }
 
-static void look_at_certificate(struct doctor *doctor, const char *file, time_t now)
+/* several: of certificates in the file any one will do. */
+static void look_at_certificate(struct doctor *doctor, const char *file, gboolean several,
+				time_t now)
 {
-	const time_t end = first_end(file);
+	time_t last = -1;
+	const time_t end = first_end(file, &last);
 	g_autoptr(GDateTime) when = g_date_time_new_from_unix_utc(end);
 	g_autofree char *day = g_date_time_format(when, "%F");
-	const enum finding_level level = end < now		    ? FINDING_FAULT
-					 : end < now + EXPIRES_SOON ? FINDING_WARNING
-								    : FINDING_OK;
+	const enum finding_level level = (several ? last : end) < now ? FINDING_FAULT
+					 : end < now + EXPIRES_SOON   ? FINDING_WARNING
+								      : FINDING_OK;
 
 	if (end < 0)
 		findings_add(doctor->findings, level, "Certificates",
 			     "put the certificate there, as PEM", "%s cannot be read as one", file);
 	else
 		findings_add(doctor->findings, level, "Certificates",
-			     level ? "have a new one made" : NULL, "%s %s %s", file,
+			     level ? "have a new one made" : NULL, "%s%s %s %s", file,
+			     last > end ? ", one of several:" : "",
 			     end < now ? "has ended" : "holds until", day);
 }
 
@@ -143,9 +149,9 @@ void look_at_machine(struct doctor *doctor, time_t now)
 	look_at_mount(doctor);
 	look_at_secrets(doctor);
 	if (nfs && nfs->ca)
-		look_at_certificate(doctor, nfs->ca, now);
+		look_at_certificate(doctor, nfs->ca, TRUE, now);
 	if (nfs && nfs->certificate)
-		look_at_certificate(doctor, nfs->certificate, now);
+		look_at_certificate(doctor, nfs->certificate, FALSE, now);
 	findings_add(doctor->findings, good ? FINDING_OK : FINDING_WARNING, "Clock",
 		     good ? NULL : "install and start chrony, or start systemd-timesyncd",
 		     good ? "is synchronised" : "is not synchronised");

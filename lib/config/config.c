@@ -450,6 +450,8 @@ static void free_name(gpointer data)
 
 	g_free(name->name);
 	g_free(name->wave);
+	g_free(name->root);
+	g_free(name->source);
 	g_free(name->socket);
 	g_free(name);
 }
@@ -470,6 +472,8 @@ GPtrArray *config_names(const char *file, GError **error)
 		name->name = g_strdup(group + strlen(CONFIG_VOLUME));
 		name->socket = config_file_value(parsed, group, "socket");
 		name->wave = value_for(parsed, &place, find_key("wave"));
+		name->root = config_file_value(parsed, group, "root");
+		name->source = config_file_value(parsed, group, "source");
 		if (!name->socket)
 			name->socket = g_strdup_printf(SOCKET_OF, name->name);
 		g_ptr_array_add(names, name);

@@ -113,6 +113,29 @@ class Units(unittest.TestCase):
                              r"migratectl (copy|verify --content|--yes --follow rollback|"
                              r"--textfile /\S+ metrics))$")
 
+    def test_doors(self):
+        """Only the answer that a volume is served past its layer keeps a file server from starting: not one that
+        does not come, nor a program that fails."""
+        text = (SOURCE / "packaging/systemd/50-quickmigrate.conf.in").read_text()
+        script = re.search(r"^ExecCondition=/bin/sh -c '(.*)'$", text, re.M)[1]
+        script = script.replace("%N", "smbd").replace("$$", "$").replace(" 2 15 ", " 1 0.5 ")
+        script = script.replace("@CMAKE_INSTALL_FULL_SBINDIR@", str(self.dir))
+        for does, expected in (("exit 0", 0), ("exit 1", 255), ("exit 2", 0), ("kill -SEGV $$", 0),
+                               ("trap '' TERM; sleep 30", 0)):
+            with self.subTest(program=does):
+                program = self.dir / "migratectl"
+                program.write_text(f'#!/bin/sh\n[ "$*" = "doors smbd" ] || exit 1\n{does}\n')
+                program.chmod(0o755)
+                result = subprocess.run(["sh", "-c", script], timeout=20, check=False)
+                self.assertEqual(result.returncode, expected)
+
+    def test_no_tries_in_vain(self):
+        """What is wrong usage, or a mistake in the configuration, is not tried every ten seconds."""
+        for unit in UNITS.glob("*.service"):
+            text = unit.read_text()
+            if "Restart=on-failure" in text:
+                self.assertRegex(text, r"(?m)^RestartPreventExitStatus=(1 )?2$", unit.name)
+
     def test_enabled(self):
         """Whatever we say is to be enabled is started at the next boot."""
         units = {unit for path in told_text()

@@ -36,6 +36,11 @@ START_TEST(only_words_of_programs_are_kept)
 		    {"server", "#"},
 		    {"migrating", "#"},
 		    {"12.5", "12.5"},
+		    {"-3", "-3"},
+		    {"192.0.2.17", "#"},
+		    {"10.0.0", "#"},
+		    {"2001:db8::17", "#"},
+		    {"2001-12-24", "#"},
 		    {"", ""},
 		    {"see  there", "#"},
 		    {"/the old/ server", "#"}};
@@ -59,6 +64,18 @@ START_TEST(only_words_of_programs_are_kept)
 }
 END_TEST
 
+/* The log line's of that second. */
+static char *number_of_hidden(const char *text, int second)
+{
+	g_autofree char *line =
+		g_strdup_printf("01:02:%02d+0000 migrate-retriever[7]: # (", second);
+	const char *at = strstr(text, line);
+
+	ck_assert_msg(at != NULL, "%s", text);
+	at += strlen(line);
+	return g_strndup(at, strcspn(at, ")"));
+}
+
 /* Names, hosts, users and what is in a log are not in it; numbers and the volume's name are. */
 START_TEST(a_bundle_has_no_secrets)
 {
@@ -70,7 +87,9 @@ START_TEST(a_bundle_has_no_secrets)
 	g_autofree char *log = put_bundle(
 		"journalctl",
 		"#!/bin/sh\necho '2026-11-30T01:02:03+0000 migrate-retriever[7]: /srv/" SECRET
-		"/a " SECRET " b: does not answer within 5 s'\n");
+		"/a " SECRET " b: does not answer within 5 s'\n"
+		"echo '2026-11-30T01:02:04+0000 migrate-retriever[7]: hidden'\n"
+		"echo '2026-11-30T01:02:05+0000 migrate-retriever[7]: hidden'\n");
 	g_autofree char *path = g_strconcat(tree, ":", g_getenv("PATH"), NULL);
 	g_autofree char *file = put_bundle("b.tar.gz", NULL);
 	g_autoptr(GError) error = NULL;
@@ -99,6 +118,15 @@ START_TEST(a_bundle_has_no_secrets)
 	ck_assert_uint_eq(st.st_mode & 07777, 0600);
 	ck_assert(!bundle_write(file, &doctor, config, NULL, &error)); /* which is there */
 	ck_assert_str_eq(strrchr(error->message, ':'), ": File exists");
+	/* equal lines have equal numbers there, and others in another bundle */
+	g_autofree char *number = number_of_hidden(text, 4), *equal = number_of_hidden(text, 5);
+	ck_assert_str_eq(number, equal);
+	unlink(file);
+	g_clear_error(&error);
+	ck_assert(bundle_write(file, &doctor, config, NULL, &error));
+	g_autofree char *second = FINDING_ASK("tar", "-xzOf", file);
+	g_autofree char *other = number_of_hidden(second, 4);
+	ck_assert_str_ne(number, other);
 	end_doctor("fault    Mount\n");
 	unlink(config);
 	unlink(log);

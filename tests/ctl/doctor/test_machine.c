@@ -70,30 +70,35 @@ START_TEST(secrets)
 }
 END_TEST
 
-START_TEST(certificates)
+static void make_certificate(const char *const *argv)
 {
-	const char *const argv[] = {"openssl",
-				    "req",
-				    "-x509",
-				    "-newkey",
-				    "ec",
-				    "-pkeyopt",
-				    "ec_paramgen_curve:P-256",
-				    "-nodes",
-				    "-subj",
-				    "/CN=v",
-				    "-days",
-				    "30",
-				    "-keyout",
-				    secret,
-				    "-out",
-				    certificate,
-				    NULL};
-	const time_t now = time(NULL);
-
 	ck_assert(g_spawn_sync(NULL, (char **)argv, NULL,
 			       G_SPAWN_SEARCH_PATH | G_SPAWN_STDERR_TO_DEV_NULL, NULL, NULL, NULL,
 			       NULL, NULL, NULL));
+}
+
+START_TEST(certificates)
+{
+	const char *argv[] = {"openssl",
+			      "req",
+			      "-x509",
+			      "-newkey",
+			      "ec",
+			      "-pkeyopt",
+			      "ec_paramgen_curve:P-256",
+			      "-nodes",
+			      "-subj",
+			      "/CN=v",
+			      "-days",
+			      "30",
+			      "-keyout",
+			      secret,
+			      "-out",
+			      certificate,
+			      NULL};
+	const time_t now = time(NULL);
+
+	make_certificate(argv);
 	nfs.ca = certificate;
 	volume.nfs = &nfs;
 	look_machine("", now, "ok       Mount\nok       Space\nok       Certificates  /\n");
@@ -101,6 +106,25 @@ START_TEST(certificates)
 		     "ok       Mount\nok       Space\nwarning  Certificates  /\n");
 	look_machine("", now + 40 * 86400,
 		     "ok       Mount\nok       Space\nfault    Certificates  /\n");
+	/* of a bundle the longest counts; our own certificate is one */
+	g_autofree char *ended = NULL;
+	ck_assert(g_file_get_contents(certificate, &ended, NULL, NULL));
+	argv[11] = "90";
+	make_certificate(argv);
+	g_autofree char *good = NULL;
+	ck_assert(g_file_get_contents(certificate, &good, NULL, NULL));
+	g_autofree char *both = g_strconcat(good, ended, NULL);
+	ck_assert(g_file_set_contents(certificate, both, -1, NULL));
+	look_machine("", now + 40 * 86400,
+		     "ok       Mount\nok       Space\nwarning  Certificates  /\n");
+	look_machine("", now + 100 * 86400,
+		     "ok       Mount\nok       Space\nfault    Certificates  /\n");
+	nfs.ca = NULL;
+	nfs.certificate = certificate;
+	look_machine("", now + 40 * 86400,
+		     "ok       Mount\nok       Space\nfault    Certificates  /\n");
+	nfs.certificate = NULL;
+	nfs.ca = certificate;
 	ck_assert(g_file_set_contents(certificate, "no certificate", -1, NULL));
 	look_machine("", now, "ok       Mount\nok       Space\nfault    Certificates  /\n");
 }

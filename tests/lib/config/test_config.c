@@ -291,7 +291,7 @@ START_TEST(volumes)
 	ck_assert_str_eq(names[1], "a");
 
 	put("[defaults]\nwave = 1\n[volume b]\nwindow = wrong\n"
-	    "[volume a]\nwave=2\nsocket = /s\n");
+	    "[volume a]\nwave=2\nsocket = /s\nroot = /no/../a\nsource = x\n");
 	g_autoptr(GPtrArray) list = config_names(file, NULL);
 	ck_assert_ptr_nonnull(list);
 	ck_assert_uint_eq(list->len, 2);
@@ -301,6 +301,9 @@ START_TEST(volumes)
 	ck_assert_str_eq(b->socket, "/run/quickmigrate/b.sock");
 	ck_assert_str_eq(a->wave, "2");
 	ck_assert_str_eq(a->socket, "/s");
+	ck_assert_str_eq(a->root, "/no/../a");
+	ck_assert_str_eq(a->source, "x");
+	ck_assert_ptr_null(b->root);
 
 	put("nonsense");
 	g_autoptr(GError) error = NULL;

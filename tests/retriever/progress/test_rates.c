@@ -3,6 +3,8 @@
 
 #include <sys/statvfs.h>
 
+#include "lib/config/calendar.h"
+#include "lib/source/gate.h"
 #include "retriever/objects/errors.h"
 #include "retriever/progress/limits_set.h"
 #include "retriever/progress/rates.h"
@@ -101,6 +103,12 @@ START_TEST(what_keeps_it)
 	limits_set_pause(core.retriever, true);
 	says("paused: migratectl resume test");
 	limits_set_pause(core.retriever, false);
+	/* a pause that ends by itself is in the time */
+	struct volume_config *config = (struct volume_config *)core.retriever->config;
+	config->limits = calendar_parse("00:00-24:00 pause", NULL);
+	limits_set_tick(core.retriever);
+	ck_assert(gate_paused(core.retriever->gate));
+	says("measuring");
 	room.f_bfree = 10;
 	says("no space on the new server");
 	COUNT_SET(core.retriever, bytes_whole, (1 << 30) - 40960); /* there is as much */
