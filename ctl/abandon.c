@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "common/record.h"
+#include "ctl/abandon/compared.h"
 #include "ctl/abandon/removal.h"
 #include "ctl/rollback/ledger.h"
 #include "ctl/rollback/run.h"
@@ -26,10 +27,11 @@
 #include "lib/base/text.h"
 #include "lib/config/config.h"
 #include "lib/report/omissions.h"
+#include "retriever/volume/source_bound.h"
 
 #define SHOWN	  20 /* changes */
 #define SETTLE_MS 60000
-#define SAMPLE	  CTL_SAMPLE_ALL
+#define OLD_US	  (15 * G_USEC_PER_SEC)
 #define CLUSTERED "/var/lib/quickmigrate/%s.cluster"
 
 static gboolean opt_discard, opt_keep;
@@ -145,21 +147,44 @@ static void look_at_journal_of_before(struct abandon *abandon)
 	journal_close(reader);
 }
 
+static GAsyncQueue *answers;
+
+static void *ask_old_server(void *link)
+{
+	const enum ctl_exit result = ctl_ask(link, "source", true, NULL);
+
+	ctl_link_close(link);
+	g_async_queue_push(answers, GINT_TO_POINTER(result + 1));
+	return NULL;
+}
+
+/* Whether the old server answers a request now.  The retriever waits for it however long that
+ * takes; this does not.  Closes the link. */
+static bool is_old_server_there(struct ctl_link *link)
+{
+	answers = g_async_queue_new();
+	g_thread_unref(g_thread_new("old", ask_old_server, link));
+	return g_async_queue_timeout_pop(answers, OLD_US) == GINT_TO_POINTER(CTL_OK + 1);
+}
+
+/* Whether all whole files were compared with the old server, and it is there. */
 static bool was_compared(const struct ctl *ctl)
 {
 	enum ctl_exit result;
 	struct ctl_link *link = ctl_link_open(ctl, ctl->volume, &result);
-	g_autoptr(GKeyFile) reply = NULL;
+	g_autoptr(GKeyFile) status = NULL, proof = NULL;
+	bool compared;
 
 	if (!link)
 		return false;
-	result = ctl_ask(link, "proof", true, &reply);
+	compared = !ctl_ask(link, "status", true, &status) &&
+		   !ctl_ask(link, "proof", true, &proof) &&
+		   compared_whole(status, proof, g_get_real_time() / G_USEC_PER_SEC) &&
+		   !ctl_number(status, "now", "source-away-seconds");
+	if (compared)
+		return is_old_server_there(link);
 	ctl_link_close(link);
-	if (result)
-		return false;
-	g_autofree char *state = ctl_text(reply, "proof", "state");
-	return !strcmp(state, "through") && ctl_number(reply, "proof", "sample") == SAMPLE &&
-	       !ctl_number(reply, "proof", "findings");
+	return false;
 }
 
 /* ---- what is said before --------------------------------------------------------------------- */
@@ -181,8 +206,8 @@ static void print_what(const struct abandon *abandon)
 			name, root, TEXT_COUNTED(found->whole, "files are"), bytes,
 			opt_keep ? "stay" : "are removed", found->unfinished);
 	if (found->mounts)
-		fprintf(out, "%s: %s/%s stays, on which something is mounted%s\n", name, root,
-			found->first_mount, found->mounts > 1 ? ", and others" : "");
+		fprintf(out, "%s: %s/%s stays: a subvolume, or something is mounted on it%s\n",
+			name, root, found->first_mount, found->mounts > 1 ? "; and others" : "");
 }
 
 /* Whether something is here that is nowhere else, or may be; a line for each kind. */
@@ -201,19 +226,20 @@ static bool say_what_is_here_alone(const struct abandon *abandon)
 	if (abandon->unknown)
 		alone = !ctl_complain("%s: what clients changed cannot be told: %s", name,
 				      abandon->unknown);
-	if (!found->attached)
-		return alone;
 	if (found->aside && !opt_keep)
 		alone = !ctl_complain("%s: " TEXT_COUNT " set aside: see " PROGRAM " aside %s",
 				      name, TEXT_COUNTED(found->aside, "objects are"), name);
+	if (!found->attached)
+		return alone;
 	if (found->adopted && !opt_keep)
 		alone = !ctl_complain("%s: %s had files before it was attached (--adopt)", name,
 				      abandon->config->root);
 	if (found->whole && !found->adopted && !abandon->compared && !opt_keep)
 		alone = !ctl_complain(
-			"%s: nobody has compared the whole files with the old server: if "
-			"it was changed since, it lacks them: " PROGRAM " verify --content %s",
-			name, name);
+			"%s: nobody has compared the whole files with the old server, all of them "
+			"and in the last %d days, or it does not answer now: if it was changed "
+			"since, it lacks them: " PROGRAM " verify --content %s",
+			name, COMPARED_DAYS, name);
 	return alone;
 }
 
@@ -224,9 +250,10 @@ static enum ctl_exit check_loss(const struct abandon *abandon)
 	if (!say_what_is_here_alone(abandon) || opt_discard)
 		return CTL_OK;
 	ctl_complain("%s: nothing was done: --discard removes them all the same%s", name,
-		     opt_keep || !abandon->found.attached
-			     ? ""
-			     : ", --keep leaves what is whole where it is");
+		     opt_keep		       ? ""
+		     : abandon->found.attached ? ", --keep leaves what is whole where it is"
+		     : abandon->found.aside    ? ", --keep moves it to " REMOVAL_KEPT_ASIDE
+					       : "");
 	return CTL_REFUSED;
 }
 
@@ -254,13 +281,64 @@ static bool say_server(void *arg, pid_t pid)
 	return true;
 }
 
+/* Whether somebody serves the volume without the layer, as status says; a line for each kind. */
+static bool is_served_past(const struct abandon *abandon)
+{
+	const char *name = abandon->ctl->volume;
+	g_autoptr(GKeyFile) status = g_key_file_new();
+	struct ctl ctl = *abandon->ctl;
+
+	ctl.socket = NULL; /* it is the configured volume's root that is emptied */
+	ctl_guard_state(&ctl, status);
+	ctl_doors_state(&ctl, status);
+
+	g_autofree char *past = ctl_text(status, "doors", "without-layer");
+	g_autofree char *exported = ctl_text(status, "guard", "exported");
+	if (*past)
+		ctl_complain("%s: %s serves it without the layer: take it out of its configuration "
+			     "and restart it",
+			     name, past);
+	if (*exported)
+		ctl_complain("%s: the kernel's NFS server exports %s: take it out of /etc/exports, "
+			     "then: exportfs -ra",
+			     name, exported);
+	return *past || *exported;
+}
+
 /* Whether a file server serves the volume, with its retriever or without; a line for each one. */
 static bool is_served(const struct abandon *abandon)
 {
 	struct serving serving = {.volume = abandon->ctl->volume};
 
 	migrate_each_door(abandon->config->socket, say_server, &serving);
-	return serving.found;
+	return (abandon->found.attached && is_served_past(abandon)) || serving.found;
+}
+
+/* Whether the root is this volume's, and not one that was mounted over it or in its place; a line
+ * if it is not. */
+static bool is_this_volume(const struct abandon *abandon)
+{
+	const struct volume_config *config = abandon->config;
+	const char *name = abandon->ctl->volume, *root = config->root;
+	struct journal_reader *reader = NULL;
+	const int private = openat(abandon->root_fd, MIGRATE_PRIVATE_DIR,
+				   O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	bool same = private < 0 || !source_bound_differs(private, config->source);
+
+	if (private >= 0)
+		close(private);
+	if (!same)
+		return ctl_complain("%s: what is in %s came from another source than %s: see that "
+				    "the right file system is mounted there: nothing was done",
+				    name, root, config->source);
+	if (abandon->found.attached)
+		reader = journal_open(config->journal, NULL);
+	same = !reader || journal_is_of(reader, abandon->root_fd);
+	journal_close(reader);
+	return same || ctl_complain("%s: the journal in %s is of another directory than what %s is "
+				    "now: see that the right file system is mounted there: nothing "
+				    "was done",
+				    name, config->journal, root);
 }
 
 static enum ctl_exit check_state(const struct abandon *abandon)
@@ -282,7 +360,7 @@ static enum ctl_exit check_state(const struct abandon *abandon)
 			name, abandon->config->root);
 		return CTL_REFUSED;
 	}
-	return is_served(abandon) ? CTL_REFUSED : CTL_OK;
+	return is_served(abandon) || !is_this_volume(abandon) ? CTL_REFUSED : CTL_OK;
 }
 
 /* ---- units ----------------------------------------------------------------------------------- */
@@ -333,14 +411,45 @@ static bool end_units(const char *volume, const char *const *units)
 
 /* ---- doing it -------------------------------------------------------------------------------- */
 
+/* Refuses to remove unasked what came since a run that goes on was begun. */
+static enum ctl_exit check_made(const struct abandon *abandon)
+{
+	const struct removal *found = &abandon->found;
+	const char *name = abandon->ctl->volume;
+
+	if (!found->made || opt_discard)
+		return CTL_OK;
+	ctl_complain("%s: since it was begun " TEXT_COUNT " made or written in %s:", name,
+		     TEXT_COUNTED(found->made, "files were"), abandon->config->root);
+	for (guint i = 0; i < found->first_made->len; i++) {
+		g_autofree char *path = text_line(found->first_made->pdata[i]);
+
+		fprintf(stderr, "  %s\n", path);
+	}
+	ctl_complain("%s: nothing more is removed: move them away, or --discard removes them, too",
+		     name);
+	return CTL_REFUSED;
+}
+
+/* Looks at the root again, for files that came since the run was begun. */
+static bool is_nothing_made(struct abandon *abandon)
+{
+	if (opt_discard)
+		return true;
+	removal_clear(&abandon->found);
+	return removal_look(abandon->root_fd, &abandon->found) == 0 && !check_made(abandon);
+}
+
 /* Whether the volume is as it was when it was looked at.  The journal still runs. */
-static bool is_as_it_was(const struct abandon *abandon)
+static bool is_as_it_was(struct abandon *abandon)
 {
 	struct journal_reader *reader;
 	uint64_t changed = 0;
 	bool same;
 
-	if (opt_discard || abandon->found.begun || !abandon->found.attached)
+	if (abandon->found.begun)
+		return is_nothing_made(abandon);
+	if (opt_discard || !abandon->found.attached)
 		return true;
 	reader = journal_open(abandon->config->journal, NULL);
 	same = reader && journal_settle(reader, false, SETTLE_MS, NULL) &&
@@ -368,7 +477,7 @@ static bool remove_files(const struct abandon *abandon)
 }
 
 /* Keeps programs of this machine from unfinished objects until all of these are gone. */
-static enum ctl_exit remove_volume(const struct abandon *abandon)
+static enum ctl_exit remove_volume(struct abandon *abandon)
 {
 	const char *name = abandon->ctl->volume;
 	g_autoptr(GError) error = NULL;
@@ -384,7 +493,8 @@ static enum ctl_exit remove_volume(const struct abandon *abandon)
 	}
 	/* A file server that had started before its configuration was changed may have begun to
 	 * serve it again. */
-	if (is_served(abandon) || !is_as_it_was(abandon) || !remove_files(abandon))
+	if (is_served(abandon) || !is_as_it_was(abandon) || !is_this_volume(abandon) ||
+	    !remove_files(abandon))
 		return CTL_REFUSED;
 	if (!journal_close_for_good(abandon->config->journal, &error) &&
 	    !g_error_matches(error, JOURNAL_ERROR, ENOENT)) {
@@ -439,7 +549,7 @@ static enum ctl_exit look_at_volume(struct abandon *abandon)
 		return (enum ctl_exit)ret;
 	if (abandon->found.begun) {
 		fprintf(stderr, "%s: goes on with what was begun before\n", abandon->ctl->volume);
-		return CTL_OK;
+		return check_made(abandon);
 	}
 	if (abandon->found.attached) {
 		look_at_changes(abandon);

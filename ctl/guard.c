@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "ctl/ctl.h"
@@ -38,6 +39,25 @@ static void copy_state(const char *path, GKeyFile *status)
 	}
 }
 
+static bool is_at_or_below(const char *path, const char *top)
+{
+	const size_t len = strlen(top) - g_str_has_suffix(top, "/");
+
+	return !strncmp(path, top, len) && strchr("/", path[len]);
+}
+
+/* Whether clients come from an export above the root into it: not where another file system is
+ * mounted in between, unless its options say so. */
+static bool is_reached(const char *root, const char *export, const char *options)
+{
+	struct stat here, above;
+
+	return is_at_or_below(root, export) &&
+	       (strstr(options, ",crossmnt") || strstr(options, "(crossmnt") ||
+		(stat(root, &here) == 0 && stat(export, &above) == 0 &&
+		 here.st_dev == above.st_dev));
+}
+
 /* What the kernel's NFS server exports of the volume for writing; g_free.  NULL: nothing. */
 static char *exported(const char *root)
 {
@@ -54,7 +74,7 @@ static char *exported(const char *root)
 			continue;
 		*end = '\0';
 		g_autofree char *path = g_strcompress(lines[i]);
-		if (g_str_has_prefix(path, root) && strchr("/", path[strlen(root)]))
+		if (is_at_or_below(path, root) || is_reached(root, path, end + 1))
 			return g_steal_pointer(&path);
 	}
 	return NULL;

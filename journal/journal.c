@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/fs_id.h"
 #include "common/migrate.h"
 #include "journal/apply.h"
 #include "journal/gap.h"
@@ -99,27 +98,13 @@ static bool is_open(const struct journal *journal, GError **error)
 	return false;
 }
 
-/* An earlier release kept what may be any file system's: then at least it was there by then. */
-static bool was_there(const struct journal *journal, int64_t since)
-{
-	struct statx st;
-
-	return !since ||
-	       statx(volume_fd(journal->volume), "", AT_EMPTY_PATH, STATX_BTIME, &st) < 0 ||
-	       !(st.stx_mask & STATX_BTIME) ||
-	       st.stx_btime.tv_sec * SECOND + st.stx_btime.tv_nsec <= since;
-}
-
 /* Rows of another file system's objects would be taken for those of this one's. */
 static bool is_same_volume(const struct journal *journal, const char *root, GError **error)
 {
 	struct journal_durable *state = journal_store_state(journal->store);
-	const uint64_t id = volume_fsid(journal->volume);
 
-	if (migrate_binding_equal(&state->root, volume_root(journal->volume)) &&
-	    migrate_fs_id_is(state->fsid, id) &&
-	    (state->fsid == id || was_there(journal, state->since))) {
-		state->fsid = id;
+	if (journal_durable_is_of(state, volume_fd(journal->volume))) {
+		state->fsid = volume_fsid(journal->volume);
 		return true;
 	}
 	g_set_error(error, JOURNAL_ERROR, EXDEV,

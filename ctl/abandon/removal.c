@@ -16,6 +16,10 @@
 #include "retriever/copies/prior.h"
 #include "retriever/objects/private.h"
 
+/* What is set aside, below .migrate/: by a copy, too, and where an attach was cut short. */
+static const char *const asides[] = {ASIDE_DIR, COPY_DIR "/" MIGRATE_PRIVATE_DIR "/" ASIDE_DIR,
+				     PRIOR_DIR "/" MIGRATE_PRIVATE_DIR "/" ASIDE_DIR};
+
 struct removing {
 	bool keep, has_private;
 	uint64_t mounts;
@@ -29,24 +33,24 @@ static int open_private(int root_fd)
 		      O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-/* A damaged record counts, too. */
-static bool is_unfinished_entry(const struct own_entry *entry)
+/* 1: the object is unfinished, or its record is damaged.  0: it is whole.  -errno: nobody knows. */
+static int is_unfinished_entry(const struct own_entry *entry)
 {
 	const int fd = openat(entry->dir_fd, entry->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	const bool unfinished = fd < 0 || migrate_has_record(fd) != 0;
+	int ret = fd < 0 ? -errno : migrate_has_record(fd);
 
 	if (fd >= 0)
 		close(fd);
-	return unfinished;
+	return ret == -EBADMSG ? 1 : ret;
 }
 
 static bool is_mount_entry(const struct own_entry *entry)
 {
 	struct statx stx;
 
-	return statx(entry->dir_fd, entry->name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, 0, &stx) ==
-		       0 &&
-	       stx.stx_attributes & STATX_ATTR_MOUNT_ROOT;
+	return entry->outside || (statx(entry->dir_fd, entry->name,
+					AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, 0, &stx) == 0 &&
+				  stx.stx_attributes & STATX_ATTR_MOUNT_ROOT);
 }
 
 /* Makes the mark that a removal was begun, and how (private.h), before anything is removed. */
@@ -92,11 +96,42 @@ static bool has_been_attached(int root_fd, int private)
 	       (private >= 0 && (!migrate_is_attaching(root_fd) || has_adopted(private)));
 }
 
+static bool is_later(const struct statx_timestamp *a, const struct statx_timestamp *b)
+{
+	return a->tv_sec > b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec > b->tv_nsec);
+}
+
+/* A time that was set back does not hide a file that was made since. */
+static bool is_newer_entry(const struct own_entry *entry, int private)
+{
+	struct statx mark, made;
+
+	return statx(private, PRIVATE_ABANDONED, AT_SYMLINK_NOFOLLOW, STATX_MTIME, &mark) == 0 &&
+	       statx(entry->dir_fd, entry->name, AT_SYMLINK_NOFOLLOW, STATX_MTIME | STATX_BTIME,
+		     &made) == 0 &&
+	       (is_later(&made.stx_mtime, &mark.stx_mtime) ||
+		(made.stx_mask & STATX_BTIME && is_later(&made.stx_btime, &mark.stx_mtime)));
+}
+
 /* ---- looking --------------------------------------------------------------------------------- */
+
+struct looking {
+	struct removal *found;
+	int private; /* of a run that goes on, else -1 */
+};
+
+static void note_made(struct removal *found, const char *path)
+{
+	if (!found->first_made)
+		found->first_made = g_ptr_array_new_with_free_func(g_free);
+	if (found->made++ < REMOVAL_SHOWN)
+		g_ptr_array_add(found->first_made, g_strdup(path));
+}
 
 static int look_at_entry(void *arg, const struct own_entry *entry)
 {
-	struct removal *found = arg;
+	const struct looking *looking = arg;
+	struct removal *found = looking->found;
 
 	if (is_private_entry(entry))
 		return 0;
@@ -106,11 +141,13 @@ static int look_at_entry(void *arg, const struct own_entry *entry)
 			found->first_mount = g_strdup(entry->path);
 	} else if (S_ISDIR(entry->st->st_mode)) {
 		return 0;
-	} else if (is_unfinished_entry(entry)) {
+	} else if (is_unfinished_entry(entry) > 0) {
 		found->unfinished++;
-	} else if (S_ISREG(entry->st->st_mode) && entry->st->st_size) {
-		found->whole++;
+	} else if (S_ISREG(entry->st->st_mode)) {
+		found->whole += entry->st->st_size > 0;
 		found->whole_bytes += entry->st->st_size;
+		if (looking->private >= 0 && is_newer_entry(entry, looking->private))
+			note_made(found, entry->path);
 	}
 	return 0;
 }
@@ -132,18 +169,23 @@ int removal_look(int root_fd, struct removal *found)
 	if (private >= 0) {
 		found->begun = is_begun(private);
 		found->adopted = has_adopted(private);
-		ret = own_walk(private, ASIDE_DIR, count_aside, found);
-		close(private);
+		for (size_t i = 0; i < G_N_ELEMENTS(asides) && !ret; i++)
+			ret = own_walk(private, asides[i], count_aside, found);
 	}
-	if (!ret && found->attached)
-		ret = own_walk(root_fd, ".", look_at_entry, found);
+	if (!ret && found->attached) {
+		struct looking looking = {found, found->begun ? private : -1};
+
+		ret = own_walk_volume(root_fd, ".", look_at_entry, &looking);
+	}
+	if (private >= 0)
+		close(private);
 	return ret;
 }
 
 void removal_clear(struct removal *found)
 {
-	g_free(found->first_mount);
-	found->first_mount = NULL;
+	g_clear_pointer(&found->first_mount, g_free);
+	g_clear_pointer(&found->first_made, g_ptr_array_unref);
 }
 
 /* ---- removing -------------------------------------------------------------------------------- */
@@ -159,18 +201,20 @@ static void note_failed(struct removing *removing, const char *path, int error)
 /* Removes a directory, when everything below it has gone, or stays. */
 static int remove_directory(struct removing *removing, const struct own_entry *entry)
 {
-	const bool unfinished = is_unfinished_entry(entry);
+	const int unfinished = removing->keep ? is_unfinished_entry(entry) : 1;
 	g_autofree char *path = g_strdup_printf("/proc/self/fd/%d/%s", entry->dir_fd, entry->name);
 
 	if (entry->error)
 		note_failed(removing, entry->path, entry->error);
-	else if (removing->keep && !unfinished)
+	else if (unfinished < 0 && unfinished != -ENOENT)
+		note_failed(removing, entry->path, unfinished);
+	else if (!unfinished)
 		return 0;
 	else if (unlinkat(entry->dir_fd, entry->name, AT_REMOVEDIR) == 0 || errno == ENOENT)
 		return 0;
 	else if (errno != ENOTEMPTY || (!removing->keep && !removing->mounts))
 		note_failed(removing, entry->path, -errno);
-	else if (unfinished && lremovexattr(path, MIGRATE_XATTR) < 0 && errno != ENODATA)
+	else if (lremovexattr(path, MIGRATE_XATTR) < 0 && errno != ENODATA)
 		note_failed(removing, entry->path, -errno);
 	return 0;
 }
@@ -188,7 +232,11 @@ static int remove_entry(void *arg, const struct own_entry *entry)
 	}
 	if (S_ISDIR(entry->st->st_mode))
 		return remove_directory(removing, entry);
-	if (removing->keep && !is_unfinished_entry(entry))
+	const int unfinished = removing->keep ? is_unfinished_entry(entry) : 1;
+
+	if (unfinished < 0 && unfinished != -ENOENT)
+		note_failed(removing, entry->path, unfinished);
+	if (unfinished <= 0)
 		return 0;
 	if (unlinkat(entry->dir_fd, entry->name, 0) < 0 && errno != ENOENT)
 		note_failed(removing, entry->path, -errno);
@@ -211,10 +259,10 @@ static int keep_what_is_not_in_the_tree(int root_fd, int private, char **failed)
 		*failed = g_strdup(REMOVAL_KEPT_PRIOR);
 		ret = keep_private(root_fd, private, PRIOR_DIR, REMOVAL_KEPT_PRIOR);
 	}
-	if (!ret) {
+	for (size_t i = 0; i < G_N_ELEMENTS(asides) && !ret; i++) {
 		g_free(*failed);
 		*failed = g_strdup(REMOVAL_KEPT_ASIDE);
-		ret = keep_private(root_fd, private, ASIDE_DIR, REMOVAL_KEPT_ASIDE);
+		ret = keep_private(root_fd, private, asides[i], REMOVAL_KEPT_ASIDE);
 	}
 	if (!ret)
 		g_clear_pointer(failed, g_free);
@@ -228,17 +276,16 @@ static int remove_all(int root_fd, int private, bool keep, char **failed)
 	int ret;
 
 	if (has_been_attached(root_fd, private)) {
-		ret = own_walk(root_fd, ".", remove_entry, &removing);
+		ret = own_walk_volume(root_fd, ".", remove_entry, &removing);
 		if (removing.error || ret)
 			return removing.error ? removing.error : ret;
 		/* Everything goes before the marks of the volume do, after a power cut, too. */
 		if (syncfs(root_fd) < 0)
 			return -errno;
-		ret = keep && private >= 0 ? keep_what_is_not_in_the_tree(root_fd, private, failed)
-					   : 0;
-		if (ret)
-			return ret;
 	}
+	ret = keep && private >= 0 ? keep_what_is_not_in_the_tree(root_fd, private, failed) : 0;
+	if (ret)
+		return ret;
 	if (fremovexattr(root_fd, XATTR_TOLD) < 0 && errno != ENODATA)
 		return -errno;
 	ret = private >= 0 ? own_remove(root_fd, MIGRATE_PRIVATE_DIR) : 0;

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "journal/store/layout.h"
 
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
+
+#include "common/fs_id.h"
 
 #define ROW_HEAD (sizeof(uint16_t) + sizeof(uint64_t))
 
@@ -106,4 +110,24 @@ guint journal_handle_hash(gconstpointer p)
 gboolean journal_handle_equal(gconstpointer a, gconstpointer b)
 {
 	return migrate_binding_equal(a, b);
+}
+
+/* An earlier release kept what may be any file system's: then at least it was there by then. */
+static bool was_there(int root_fd, int64_t since)
+{
+	struct statx st;
+
+	return !since || statx(root_fd, "", AT_EMPTY_PATH, STATX_BTIME, &st) < 0 ||
+	       !(st.stx_mask & STATX_BTIME) ||
+	       st.stx_btime.tv_sec * INT64_C(1000000000) + st.stx_btime.tv_nsec <= since;
+}
+
+bool journal_durable_is_of(const struct journal_durable *state, int root_fd)
+{
+	const uint64_t id = migrate_fs_id(root_fd);
+	struct migrate_binding root;
+
+	return migrate_binding_get(root_fd, NULL, &root) == 0 &&
+	       migrate_binding_equal(&state->root, &root) && migrate_fs_id_is(state->fsid, id) &&
+	       (state->fsid == id || was_there(root_fd, state->since));
 }

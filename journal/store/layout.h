@@ -46,6 +46,9 @@ struct journal_durable {
 	uint64_t salt; /* another in each store; 0: an earlier release made it */
 };
 
+/* Whether root_fd, no O_PATH, is the volume's root of which it is. */
+bool journal_durable_is_of(const struct journal_durable *state, int root_fd);
+
 /* The length. */
 size_t journal_key_encode(const struct migrate_binding *handle, uint8_t *out);
 size_t journal_row_encode(const struct journal_row *row, uint8_t *out);

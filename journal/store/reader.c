@@ -111,6 +111,11 @@ bool journal_state(struct journal_reader *reader, struct journal_state *state, G
 	return true;
 }
 
+bool journal_is_of(const struct journal_reader *reader, int root_fd)
+{
+	return journal_durable_is_of(&reader->state, root_fd);
+}
+
 /* ---- rows ------------------------------------------------------------------------------------ */
 
 static bool fail_damaged(struct journal_reader *reader, GError **error)

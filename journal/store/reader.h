@@ -82,6 +82,9 @@ bool journal_refresh(struct journal_reader *reader, GError **error);
 /* What is now for running, scanning and full; the rest as of the snapshot. */
 bool journal_state(struct journal_reader *reader, struct journal_state *state, GError **error);
 
+/* Whether root_fd, no O_PATH, is the root of the volume whose changes these are. */
+bool journal_is_of(const struct journal_reader *reader, int root_fd);
+
 enum journal_answer {
 	JOURNAL_UNCHANGED, /* no row, and nothing is missing */
 	JOURNAL_CHANGED,   /* *row is filled */

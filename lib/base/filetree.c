@@ -66,7 +66,8 @@ struct walk {
 	const char *name;
 	GString *path;
 	GArray *levels;
-	int error; /* the first */
+	bool in_volume; /* subvolumes are not entered */
+	int error;	/* the first */
 };
 
 static struct level *deepest(const struct walk *walk)
@@ -86,7 +87,7 @@ static void note_error(struct walk *walk, int error)
 		walk->error = error;
 }
 
-/* The object that the path is of. */
+/* The object that the path is of.  error: -EXDEV: it is outside. */
 static int call_visitor(struct walk *walk, const struct stat *st, bool leaf, int error)
 {
 	const struct level *in = deepest(walk);
@@ -96,7 +97,8 @@ static int call_visitor(struct walk *walk, const struct stat *st, bool leaf, int
 					.path = walk->path->str,
 					.st = st,
 					.leaf = leaf,
-					.error = error};
+					.outside = error == -EXDEV,
+					.error = error == -EXDEV ? 0 : error};
 
 	return walk->fn(walk->arg, &entry);
 }
@@ -132,6 +134,9 @@ static int enter(struct walk *walk, int dir_fd, const char *name)
 	}
 	if (!S_ISDIR(st.st_mode))
 		return call_visitor(walk, &st, true, 0);
+	if (walk->in_volume && walk->levels->len &&
+	    st.st_dev != g_array_index(walk->levels, struct level, 0).st.st_dev)
+		return call_visitor(walk, &st, true, -EXDEV);
 	fd = syscall(SYS_openat2, dir_fd, name, &how, sizeof how);
 	dir = fd < 0 ? NULL : fdopendir(fd);
 	if (dir) {
@@ -144,7 +149,7 @@ static int enter(struct walk *walk, int dir_fd, const char *name)
 	if (error == ENOENT || error == ENOTDIR || error == ELOOP || error == ESTALE)
 		return 0; /* gone since it was looked at */
 	if (error == EXDEV)
-		return call_visitor(walk, &st, true, 0);
+		return call_visitor(walk, &st, true, -EXDEV);
 	note_error(walk, -error);
 	return call_visitor(walk, &st, false, -error);
 }
@@ -204,10 +209,14 @@ static int next(struct walk *walk)
 	return ret;
 }
 
-int own_walk(int dir_fd, const char *name, own_fn fn, void *arg)
+static int walk_tree(int dir_fd, const char *name, bool in_volume, own_fn fn, void *arg)
 {
-	struct walk walk = {
-		.fn = fn, .arg = arg, .dir_fd = dir_fd, .name = name, .path = g_string_new(NULL)};
+	struct walk walk = {.fn = fn,
+			    .arg = arg,
+			    .dir_fd = dir_fd,
+			    .name = name,
+			    .in_volume = in_volume,
+			    .path = g_string_new(NULL)};
 	int ret;
 
 	walk.levels = g_array_new(FALSE, FALSE, sizeof(struct level));
@@ -220,6 +229,16 @@ int own_walk(int dir_fd, const char *name, own_fn fn, void *arg)
 	g_array_free(walk.levels, TRUE);
 	g_string_free(walk.path, TRUE);
 	return ret ? ret : walk.error;
+}
+
+int own_walk(int dir_fd, const char *name, own_fn fn, void *arg)
+{
+	return walk_tree(dir_fd, name, false, fn, arg);
+}
+
+int own_walk_volume(int dir_fd, const char *name, own_fn fn, void *arg)
+{
+	return walk_tree(dir_fd, name, true, fn, arg);
 }
 
 static int count_one(void *arg, const struct own_entry *entry)

@@ -16,8 +16,9 @@ struct own_entry {
 	const char *name; /* in dir_fd */
 	const char *path; /* below the tree's top, which has "" */
 	const struct stat *st;
-	bool leaf; /* there is nothing below it, or another file system */
-	int error; /* of a directory: -errno, not all that is in it could be looked at; 0 */
+	bool leaf;    /* there is nothing below it, or another file system */
+	bool outside; /* a directory of another file system's, or of another subvolume's */
+	int error;    /* of a directory: -errno, not all that is in it could be looked at; 0 */
 };
 
 /* 0: go on; else own_walk() returns it. */
@@ -29,6 +30,8 @@ typedef int (*own_fn)(void *arg, const struct own_entry *entry);
  * returned, or -errno of the first that could not be looked at.
  */
 int own_walk(int dir_fd, const char *name, own_fn fn, void *arg);
+/* The same, but a subvolume or snapshot in it is not entered either (btrfs). */
+int own_walk_volume(int dir_fd, const char *name, own_fn fn, void *arg);
 /* How many names are in the tree, with its own; no more than max.  Or -errno. */
 gint64 own_count(int dir_fd, const char *name, gint64 max);
 /* Removes all of it, as far as it can.  0 or -errno: something is left. */

@@ -18,6 +18,7 @@
 #include "retriever/compare/proof.h"
 #include "retriever/copies/aside.h"
 #include "retriever/copies/prior.h"
+#include "retriever/data/source_root.h"
 #include "retriever/data/version.h"
 #include "retriever/objects/errors.h"
 #include "retriever/objects/jobs.h"
@@ -497,6 +498,11 @@ static int run_save(struct retriever *r, const char *argument, char **text)
 	return ret;
 }
 
+static int run_source(struct retriever *r, const char *argument, char **text)
+{
+	return source_root_look(r);
+}
+
 static const struct {
 	const char *name;
 	int (*now)(struct retriever *r, const char *argument, char **text);
@@ -518,6 +524,7 @@ static const struct {
 	{"retry", NULL, run_retry, JOB_SLOW},
 	{"verify", NULL, run_verify, JOB_SLOW},
 	{"proof", NULL, run_proof, JOB_FLUSH},
+	{"source", NULL, run_source, JOB_FIND},
 	{"mend", NULL, run_mend, JOB_FIND},
 	{"finalize", NULL, run_finalize, JOB_SLOW},
 	{"finalizable", NULL, run_finalizable, JOB_SLOW},

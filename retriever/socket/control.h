@@ -77,6 +77,7 @@
  *                        begun or goes on with; `proof stop`.  `proof list START`: findings from
  *                        START on: [finding N] path (below the root) kind since (s) text remedy;
  *                        [list] next (-1: no more)
+ *   source             asks the old server for the attributes of its root: whether it answers
  *   mend PATH          makes the object at PATH below the root the same as on the old server
  *                      (mend.h): [mend] text
  *   finalize [unwatched]  verify; refuses while anything is unfinished; keeps the report

@@ -18,10 +18,10 @@ int source_bound_note(struct retriever *retriever)
 }
 
 /* g_free; NULL: it is not known. */
-static char *read_bound(const struct retriever *retriever)
+static char *read_bound(int private_fd)
 {
 	char text[URL_MAX];
-	int fd = openat(retriever->private_fd, SOURCE_FILE, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = openat(private_fd, SOURCE_FILE, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	ssize_t len = fd < 0 ? -1 : read(fd, text, sizeof(text));
 
 	if (fd >= 0)
@@ -53,6 +53,13 @@ static bool is_same_place(const char *a, const char *b)
 	return !strcmp(first, second);
 }
 
+bool source_bound_differs(int private_fd, const char *url)
+{
+	g_autofree char *bound = read_bound(private_fd);
+
+	return bound && !is_same_place(bound, url);
+}
+
 /* Whether the source's root is the one in the root's record.  The handle does not count: with
  * fsid=0 it is the same on every server. */
 static bool is_same_root(const struct retriever *retriever)
@@ -71,7 +78,7 @@ static bool is_same_root(const struct retriever *retriever)
 bool source_bound_check(struct retriever *retriever, GError **error)
 {
 	const struct volume_config *config = retriever->config;
-	g_autofree char *bound = read_bound(retriever);
+	g_autofree char *bound = read_bound(retriever->private_fd);
 
 	if (bound && !strcmp(bound, config->source))
 		return true;

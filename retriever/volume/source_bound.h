@@ -18,5 +18,8 @@ int source_bound_note(struct retriever *retriever);
  * volume was attached.  For a volume of an earlier release the source is noted now.  FALSE with
  * error set: one line that names both. */
 bool source_bound_check(struct retriever *retriever, GError **error);
+/* Whether .migrate/ says that its volume was attached to another address than this one.  Where it
+ * says nothing: no. */
+bool source_bound_differs(int private_fd, const char *url);
 
 #endif

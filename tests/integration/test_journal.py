@@ -105,17 +105,42 @@ def abandon(migration, *options):
     return done.returncode, done.stdout + done.stderr
 
 
-def is_refused(migration, *words):
-    status, said = abandon(migration, '--yes')
+def is_refused(migration, *words, options=('--yes',)):
+    status, said = abandon(migration, *options)
     same(status, 1, f'the status of what said {said}')
     for word in words:
         expect(word in said, f'{word} is not in {said}')
     expect(os.path.exists(NEW + '/a/0'), 'nothing is removed')
 
 
+@contextlib.contextmanager
+def another_volume():
+    """It is mounted where this one's file system should be."""
+    sh('mount', '-t', 'tmpfs', 'tmpfs', NEW)
+    os.mkdir(NEW + '/.migrate')
+    handle = handle_of(NEW + '/.migrate').raw
+    size, kind = struct.unpack_from('Ii', handle)
+    os.setxattr(NEW + '/.migrate', 'security.migrate.private', bytes([kind, size]) + handle[8:8 + size])
+    os.mkdir(NEW + '/a')
+    append('a/0', 'its own')
+    yield
+    sh('umount', NEW)
+
+
+@contextlib.contextmanager
+def exported(path):
+    """By the kernel's NFS server, so it is said."""
+    sh('mount', '-t', 'tmpfs', 'tmpfs', '/var/lib/nfs')
+    with open('/var/lib/nfs/etab', 'w') as file:
+        file.write(f'{path}\t*(rw,sync,hide,crossmnt,no_subtree_check)\n')
+    yield
+    sh('umount', '/var/lib/nfs')
+
+
 @case()
 def abandoned(args):
-    """Not while a file server has it, nor with what is here alone, unless that is said."""
+    """Not while a file server has it, nor with what is here alone, unless that is said; and never
+    another volume."""
     migration = begin(args)
     migration.start_server()
     client = migration.server.client()
@@ -131,6 +156,21 @@ def abandoned(args):
     sh('umount', NEW)
     same(status, 1, f'the status, when another file system is mounted there, of what said {said}')
     expect('nothing of the migration is in ' + NEW in said, said)
+    with another_volume():
+        is_refused(migration, 'is of another directory than what', options=['--yes', '--discard'])
+    with open(NEW + '/.migrate/source', 'r+') as file:
+        url = file.read()
+        file.seek(0)
+        file.write('nfs://another/tree')
+        file.truncate()
+        file.flush()
+        is_refused(migration, 'came from another source', options=['--yes', '--discard'])
+        file.seek(0)
+        file.write(url)
+        file.truncate()
+    for path in (BASE, NEW + '/a'):
+        with exported(path):
+            is_refused(migration, f"the kernel's NFS server exports {path}:", options=['--yes', '--discard'])
     is_refused(migration, 'data                      a/0\n', '1 object that clients changed is not on the old server',
                'nobody has compared the whole files', '--discard removes them all the same')
     migration.rollback(f'--to={OLD}')
@@ -138,6 +178,11 @@ def abandoned(args):
     same(abandon(migration, '--dry-run')[0], 0, 'the status once it is carried back and compared')
     is_refused(migration, 'its retriever still runs')
     migration.retriever.stop()
+    with open(NEW + '/.migrate/abandoned', 'w') as file:
+        file.write('all')
+    os.utime(file.name, (0, 0))
+    is_refused(migration, 'goes on with what was begun', 'since it was begun 24 files', '  b/0\n')
+    os.remove(file.name)
     status, said = abandon(migration, '--yes', '--discard')
     same(status, 0, f'the status of what said {said}')
     same(os.listdir(NEW), [], 'the root')

@@ -74,7 +74,7 @@ class Pages(unittest.TestCase):
             taken |= set(re.findall(r"[a-z]+", line.split("  ")[0]))
         self.assertEqual(shown - {"abandon", "backup-list", "changes", "check", "cluster", "commit", "cutover",
                                   "discover", "doctor", "doors", "metrics", "quota", "rollback", "takeover"},
-                         taken - {"settings", "proof", "mend", "names", "finalizable"})
+                         taken - {"settings", "proof", "source", "mend", "names", "finalizable"})
 
     def test_modules(self):
         """The options of the VFS module, and where other modules may stand."""

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mount.h>
@@ -13,6 +14,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/record.h"
@@ -25,6 +27,8 @@ static int root;
 static unsigned steps, end_at; /* of what changes the tree */
 static bool armed;	       /* it is killed at end_at */
 static const char *stays;      /* a name that cannot be removed */
+static const char *stuck;      /* one that cannot be opened */
+static const char *subvolume;  /* one that is another subvolume's */
 
 static void step(void)
 {
@@ -41,6 +45,30 @@ int unlinkat(int fd, const char *name, int flags)
 	const int result = (int)syscall(SYS_unlinkat, fd, name, flags);
 
 	step();
+	return result;
+}
+
+int openat(int fd, const char *name, int flags, ...)
+{
+	va_list list;
+	mode_t mode;
+
+	va_start(list, flags);
+	mode = flags & O_CREAT ? va_arg(list, mode_t) : 0;
+	va_end(list);
+	if (stuck && !strcmp(name, stuck)) {
+		errno = EIO;
+		return -1;
+	}
+	return (int)syscall(SYS_openat, fd, name, flags, mode);
+}
+
+int fstatat(int fd, const char *name, struct stat *st, int flags)
+{
+	const int result = (int)syscall(SYS_newfstatat, fd, name, st, flags);
+
+	if (!result && subvolume && !strcmp(name, subvolume))
+		st->st_dev++;
 	return result;
 }
 
@@ -114,7 +142,7 @@ static void tear_down(void)
 	g_autofree char *name = g_path_get_basename(top);
 	int above = openat(root, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	stays = NULL;
+	stays = stuck = subvolume = NULL;
 	own_remove(above, name);
 	close(above);
 	close(root);
@@ -184,6 +212,88 @@ START_TEST(what_is_whole_is_kept)
 	int fd = openat(root, "d", O_RDONLY | O_CLOEXEC);
 	ck_assert_int_eq(migrate_has_record(fd), 0);
 	close(fd);
+}
+END_TEST
+
+/* What cannot be looked at is not taken for unfinished; what is damaged is. */
+START_TEST(what_cannot_be_looked_at_is_kept)
+{
+	g_autofree char *failed = NULL;
+	struct removal found;
+	int damaged = openat(root, "d/file", O_RDONLY | O_CLOEXEC);
+
+	ck_assert_int_eq(fsetxattr(damaged, MIGRATE_XATTR, "nothing", 7, 0), 0);
+	close(damaged);
+	put("whole/stuck", "words");
+	stuck = "stuck";
+	ck_assert_int_eq(removal_look(root, &found), 0);
+	ck_assert_uint_eq(found.whole, 2);
+	ck_assert_uint_eq(found.unfinished, 3);
+	ck_assert_int_eq(removal_run(root, true, &failed), -EIO);
+	ck_assert_str_eq(failed, "whole/stuck");
+	ck_assert(is_there("whole/stuck") && !is_there("stub") && !is_there("d/file"));
+	ck_assert_int_eq(removal_look(root, &found), 0);
+	ck_assert(found.attached);
+	stuck = NULL;
+	g_clear_pointer(&failed, g_free);
+	ck_assert_int_eq(removal_run(root, true, &failed), 0);
+	ck_assert(is_there("whole/stuck") && !is_there(".migrate"));
+}
+END_TEST
+
+START_TEST(what_a_copy_set_aside)
+{
+	static const char *const directories[] = {".migrate/copy", ".migrate/copy/.migrate",
+						  ".migrate/copy/.migrate/aside"};
+	struct removal found;
+	char *failed;
+
+	ck_assert_int_eq(fremovexattr(root, MIGRATE_XATTR), 0);
+	ck_assert_int_eq(fchmodat(root, ".migrate", S_ISVTX | 0700, 0), 0);
+	for (size_t i = 0; i < G_N_ELEMENTS(directories); i++)
+		ck_assert_int_eq(mkdirat(root, directories[i], 0700), 0);
+	put(".migrate/copy/.migrate/aside/f", "alone");
+	ck_assert_int_eq(removal_look(root, &found), 0);
+	ck_assert(!found.attached);
+	ck_assert_uint_eq(found.aside, 1);
+	ck_assert_int_eq(removal_run(root, true, &failed), 0);
+	ck_assert(is_there(REMOVAL_KEPT_ASIDE "/f") && !is_there(".migrate"));
+}
+END_TEST
+
+/* It was begun, and did not end; then somebody put files there. */
+START_TEST(what_was_made_since)
+{
+	const struct timespec times[] = {{.tv_sec = time(NULL) + 3600},
+					 {.tv_sec = time(NULL) + 3600}};
+	g_autofree char *failed = NULL;
+	struct removal found;
+
+	stays = "file";
+	ck_assert_int_eq(removal_run(root, false, &failed), -EPERM);
+	put("d/new", "words");
+	ck_assert_int_eq(utimensat(root, "d/new", times, 0), 0);
+	ck_assert_int_eq(removal_look(root, &found), 0);
+	ck_assert(found.begun);
+	ck_assert_uint_eq(found.made, 1);
+	ck_assert_str_eq(found.first_made->pdata[0], "d/new");
+	removal_clear(&found);
+}
+END_TEST
+
+START_TEST(subvolumes_stay)
+{
+	g_autofree char *failed = NULL;
+	struct removal found;
+
+	subvolume = "whole";
+	ck_assert_int_eq(removal_look(root, &found), 0);
+	ck_assert_uint_eq(found.mounts, 1);
+	ck_assert_str_eq(found.first_mount, "whole");
+	ck_assert_uint_eq(found.whole, 1);
+	removal_clear(&found);
+	ck_assert_int_eq(removal_run(root, false, &failed), 0);
+	ck_assert(is_there("whole/file") && !is_there("d/file") && !is_there(".migrate"));
 }
 END_TEST
 
@@ -320,6 +430,10 @@ int main(void)
 	tcase_add_test(tcase, what_is_there);
 	tcase_add_test(tcase, all_goes);
 	tcase_add_test(tcase, what_is_whole_is_kept);
+	tcase_add_test(tcase, what_cannot_be_looked_at_is_kept);
+	tcase_add_test(tcase, what_a_copy_set_aside);
+	tcase_add_test(tcase, what_was_made_since);
+	tcase_add_test(tcase, subvolumes_stay);
 	tcase_add_test(tcase, an_adopted_copy_is_kept);
 	tcase_add_test(tcase, an_attach_was_cut_short);
 	tcase_add_test(tcase, a_retriever_runs);

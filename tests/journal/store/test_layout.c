@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "journal/store/layout.h"
 
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "common/fs_id.h"
 #include "tests/suite.h"
 
 static struct migrate_binding some_handle(size_t len)
@@ -43,6 +46,21 @@ START_TEST(rows_come_back)
 	ck_assert(journal_row_decode(bytes, len, &out));
 	ck_assert(migrate_binding_equal(&in.parent, &out.parent));
 	ck_assert_str_eq(in.name, out.name);
+}
+END_TEST
+
+START_TEST(of_which_root)
+{
+	int root = open("/tmp", O_RDONLY | O_DIRECTORY), other = open("/", O_RDONLY | O_DIRECTORY);
+	struct journal_durable state = {.fsid = migrate_fs_id(root), .since = 1};
+
+	ck_assert_int_eq(migrate_binding_get(root, NULL, &state.root), 0);
+	ck_assert(journal_durable_is_of(&state, root));
+	ck_assert(!journal_durable_is_of(&state, other));
+	state.fsid = UINT64_C(1) << 40; /* the same handle, on another file system */
+	ck_assert(!journal_durable_is_of(&state, root));
+	close(root);
+	close(other);
 }
 END_TEST
 
@@ -93,6 +111,7 @@ int main(void)
 
 	tcase_add_test(tcase, handles_come_back);
 	tcase_add_test(tcase, rows_come_back);
+	tcase_add_test(tcase, of_which_root);
 	tcase_add_test(tcase, names_come_back);
 	tcase_add_test(tcase, damage_is_seen);
 	return run_tcase(tcase);

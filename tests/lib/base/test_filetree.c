@@ -48,7 +48,8 @@ START_TEST(clears_one_level)
 }
 END_TEST
 
-/* The linker wraps it: somebody removes a directory as soon as it was looked at; one cannot be. */
+/* The linker wraps it: somebody removes a directory as soon as it was looked at; one cannot be; one
+ * is a subvolume. */
 int __real_fstatat64(int fd, const char *name, struct stat *st, int flags);
 int __wrap_fstatat64(int fd, const char *name, struct stat *st, int flags);
 int __wrap_fstatat64(int fd, const char *name, struct stat *st, int flags)
@@ -59,6 +60,8 @@ int __wrap_fstatat64(int fd, const char *name, struct stat *st, int flags)
 		errno = EIO;
 		return -1;
 	}
+	if (!ret && !strcmp(name, "subvolume"))
+		st->st_dev++;
 	if (!strcmp(name, "going"))
 		ck_assert_int_eq(unlinkat(fd, name, AT_REMOVEDIR), 0);
 	return ret;
@@ -85,6 +88,34 @@ START_TEST(walks_a_tree)
 	ck_assert_int_eq(own_count(fd, "none", 100), 0);
 	shell("cd %s && touch t/a/stop", core.root);
 	ck_assert_int_eq(own_walk(fd, "t", note, seen), 7);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+static int note_outside(void *arg, const struct own_entry *entry)
+{
+	g_string_append_printf(arg, "%s%s%s ", entry->path, entry->leaf ? "" : "/",
+			       entry->outside ? "!" : "");
+	return 0;
+}
+
+/* One is entered where it is the top, or where it goes with the rest. */
+START_TEST(subvolumes)
+{
+	g_autoptr(GString) seen = g_string_new(NULL);
+	int fd = top();
+
+	shell("cd %s && mkdir -p t/subvolume/d", core.root);
+	ck_assert_int_eq(own_walk_volume(fd, "t/subvolume", note_outside, seen), 0);
+	ck_assert_str_eq(seen->str, "d / ");
+	g_string_truncate(seen, 0);
+	ck_assert_int_eq(own_walk_volume(fd, "t", note_outside, seen), 0);
+	ck_assert_str_eq(seen->str, "subvolume! / ");
+	g_string_truncate(seen, 0);
+	ck_assert_int_eq(own_walk(fd, "t", note_outside, seen), 0);
+	ck_assert_str_eq(seen->str, "subvolume/d subvolume/ / ");
+	ck_assert_int_eq(own_remove(fd, "t"), 0);
 	close(fd);
 	core_free(&core);
 }
@@ -189,6 +220,7 @@ int main(void)
 	tcase_add_test(tcase, saves_as_a_whole);
 	tcase_add_test(tcase, clears_one_level);
 	tcase_add_test(tcase, walks_a_tree);
+	tcase_add_test(tcase, subvolumes);
 	tcase_add_test(tcase, one_that_cannot_be_looked_at);
 	tcase_add_test(tcase, walks_a_deep_tree);
 	tcase_add_test(tcase, removes_nothing_else);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "tests/retriever/core_directory.h"
 
+#include <fcntl.h>
+
 #include "retriever/volume/source_bound.h"
 
 static char *other_tree(void)
@@ -61,11 +63,35 @@ START_TEST(a_new_address_is_the_same_tree)
 }
 END_TEST
 
+START_TEST(what_is_bound_to_another_address)
+{
+	g_autofree char *file = NULL, *directory = NULL;
+	int private;
+
+	core_make(&core);
+	core_source_file(&core, "f", 100, 1);
+	core_start(&core);
+	core_disconnect(&core);
+	core_close(&core);
+	file = core_path(&core, MIGRATE_PRIVATE_DIR "/" SOURCE_FILE);
+	ck_assert(g_file_set_contents(file, "nfs://old/projects?acl=no\n", -1, NULL));
+	directory = core_path(&core, MIGRATE_PRIVATE_DIR);
+	private = open(directory, O_RDONLY | O_DIRECTORY);
+	ck_assert(!source_bound_differs(private, "nfs://old/projects"));
+	ck_assert(source_bound_differs(private, "nfs://old/archive"));
+	ck_assert_int_eq(unlink(file), 0);
+	ck_assert(!source_bound_differs(private, "nfs://old/archive"));
+	close(private);
+	core_free(&core);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = core_tcase("source_bound", 60);
 
 	tcase_add_test(tcase, another_tree_is_refused);
 	tcase_add_test(tcase, a_new_address_is_the_same_tree);
+	tcase_add_test(tcase, what_is_bound_to_another_address);
 	return run_tcase(tcase);
 }
