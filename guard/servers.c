@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "guard/servers.h"
 
-#include <fcntl.h>
 #include <glib.h>
 #include <unistd.h>
 
@@ -63,10 +62,15 @@ static bool add_server(GArray *list, int process)
 	for (guint i = 0; i < list->len; i++)
 		if (g_array_index(list, struct server, i).number == server.number)
 			return false;
-	server.process = fcntl(process, F_DUPFD_CLOEXEC, 0);
-	if (server.process >= 0)
-		g_array_append_val(list, server);
-	return server.process >= 0;
+	server.process = process_open(server.number); /* a thread may end before it */
+	if (server.process < 0)
+		return false;
+	if (process_number(process) != server.number) { /* it may be another's already */
+		server_clear(&server);
+		return false;
+	}
+	g_array_append_val(list, server);
+	return true;
 }
 
 void servers_add_past(struct servers *servers, int process)

@@ -5,10 +5,11 @@
  * past the layer, whatever its configuration says, and waits for what is unfinished as every
  * program.
  *
- * Why no door waits for the guard because of that: it registers before it opens anything of the
- * volume, the kernel keeps the registration as long as it lives, and retriever and guard may end
- * and start meanwhile.  A door that finds another way to the volume in its own process takes no
- * part itself, and so is not registered.
+ * Why no door waits for what is unfinished because of that: it registers before it opens anything
+ * of the volume, the kernel keeps the registration as long as it lives, and retriever and guard may
+ * end and start meanwhile.  With mounts of its own it is asked once, and needs somebody who answers
+ * then: the guard, or what one leaves that was stopped.  A door that finds another way to the
+ * volume in its own process takes no part itself, and so is not registered.
  *
  * A mount on which nobody is asked any more is one that no other process has (process_is_alone()),
  * and is asked about again once its process is no longer registered.  One thread.

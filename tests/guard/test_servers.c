@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "guard/servers.h"
 
+#include <pthread.h>
 #include <signal.h>
 
 #include "common/migrate.h"
@@ -21,11 +22,35 @@ static void tear_down(void)
 	guard_place_remove();
 }
 
-/* A child that does what it is told by a byte each: r: registers; f: frees; and answers each. */
+/* A child that does what it is told by a byte each, and answers: r: registers; f: frees; t: has a
+ * thread, which says its number and ends when it is told. */
 struct child {
 	pid_t pid;
 	int process, to, from;
 };
+
+static int ends[2]; /* of a child's thread */
+
+static void *thread(void *arg)
+{
+	const pid_t number = gettid();
+	char byte;
+
+	if (write(ends[1], &number, sizeof(number)) != sizeof(number) ||
+	    read(ends[0], &byte, 1) != 1)
+		_exit(1);
+	return NULL;
+}
+
+static void have_thread(int from, int to)
+{
+	pthread_t other;
+
+	ends[0] = from;
+	ends[1] = to;
+	if (pthread_create(&other, NULL, thread, NULL) || pthread_join(other, NULL))
+		_exit(1);
+}
 
 _Noreturn static void obey(int from, int to)
 {
@@ -39,6 +64,8 @@ _Noreturn static void obey(int from, int to)
 			_exit(1);
 		if (byte == 'f')
 			migrate_volume_free(volume);
+		if (byte == 't')
+			have_thread(from, to);
 		if (write(to, "", 1) != 1)
 			_exit(1);
 	}
@@ -134,6 +161,29 @@ START_TEST(left)
 }
 END_TEST
 
+/* The thread that asked has ended, and its process goes on without the layer. */
+START_TEST(left_by_a_thread)
+{
+	struct servers *servers = servers_new(sock);
+	const struct child a = start();
+	pid_t number;
+	int process;
+
+	tell(&a, 'r');
+	ck_assert_int_eq(write(a.to, "t", 1), 1);
+	ck_assert_int_eq(read(a.from, &number, sizeof(number)), sizeof(number));
+	process = process_open(number);
+	servers_add_marked(servers, process);
+	close(process);
+	tell(&a, 'e');
+	ck_assert(!servers_turn(servers));
+	tell(&a, 'f');
+	ck_assert(servers_turn(servers));
+	end(&a);
+	servers_free(servers);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("servers");
@@ -142,6 +192,7 @@ int main(void)
 	tcase_add_checked_fixture(tcase, set_up, tear_down);
 	tcase_add_test(tcase, past);
 	tcase_add_test(tcase, left);
+	tcase_add_test(tcase, left_by_a_thread);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }
