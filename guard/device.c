@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <glib.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
 char *device_of(const char *path)
@@ -26,25 +25,6 @@ char *device_of(const char *path)
 		return g_strv_length(words) > 3 ? g_strdup(words[2]) : NULL;
 	}
 	return NULL;
-}
-
-bool device_is_mounted(const char *device)
-{
-	g_autofree char *word = g_strdup_printf(" %s ", device);
-	GDir *dir = g_dir_open("/proc", 0, NULL);
-	const char *name;
-	bool found = !dir;
-
-	while (!found && (name = g_dir_read_name(dir))) {
-		g_autofree char *path = g_strdup_printf("/proc/%s/mountinfo", name), *text = NULL;
-
-		/* The first " 8:1 " of a line: paths have no spaces there. */
-		found = g_ascii_isdigit(*name) && g_file_get_contents(path, &text, NULL, NULL) &&
-			strstr(text, word);
-	}
-	if (dir)
-		g_dir_close(dir);
-	return found;
 }
 
 bool device_is_shared(const char *path, const char *other)

@@ -11,7 +11,5 @@ bool device_is_shared(const char *path, const char *other);
 /* The device of the file system, "8:1", which of btrfs is not that of its objects: proc(5),
  * mountinfo; g_free.  NULL: it is not known. */
 char *device_of(const char *path);
-/* Whether any process sees a mount of it; also where that cannot be told. */
-bool device_is_mounted(const char *device);
 
 #endif

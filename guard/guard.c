@@ -27,6 +27,7 @@
 #define STOP_MS	  5000
 #define LINES_MAX 20 /* of refusals a second, in the log */
 #define STATUS_MS 2000
+#define GRACE_MS  5000 /* in which one that is stopped may be started again */
 
 struct guard {
 	const struct volume_config *config;
@@ -39,8 +40,9 @@ struct guard {
 	atomic_bool stop;
 	bool refuse;	     /* files are not fetched */
 	bool names_complete; /* nothing is to be refused until they are */
-	bool status_asked, finished, unmounted;
+	bool status_asked, finished, unmounted, unmarked;
 	bool alone;				  /* it was stopped: there is no retriever to ask */
+	bool answers;				  /* then, as nobody has started another one */
 	char *device;				  /* of the root; NULL: not known */
 	gint64 next_status, next_second, stopped; /* ms */
 	unsigned lines;
@@ -192,13 +194,24 @@ static void status_done(void *arg, int status, const char *text)
 	guard->state.attached = !g_strcmp0(state, "migrating") || !g_strcmp0(state, "whole");
 }
 
-/* Nobody can open anything there any more. */
+/* Whether it is the root of the file system that is guarded: by its device, which one that is
+ * mounted next may have as well. */
+static bool is_mounted_at(const struct guard *guard, const char *root)
+{
+	g_autofree char *device = guard->device ? device_of(root) : NULL;
+
+	return g_strcmp0(device, guard->device) == 0;
+}
+
+/* Nobody can open anything there any more, whoever had it open. */
 static bool is_unmounted(const struct guard *guard)
 {
-	g_autofree char *device = guard->device ? device_of(guard->config->root) : NULL;
+	return !is_mounted_at(guard, guard->config->root) && !marks_are_left(&guard->marks);
+}
 
-	return guard->device && g_strcmp0(device, guard->device) != 0 &&
-	       (!device_is_mounted(guard->device) || !marks_are_left(&guard->marks));
+static bool is_unmarked(const struct guard *guard, const char *root)
+{
+	return is_mounted_at(guard, root) && !marks_are_on(&guard->marks, root);
 }
 
 static void end_guarding(struct guard *guard, const char *why)
@@ -232,18 +245,18 @@ static void do_regularly(struct guard *guard)
 	guard->state.waiting = waits_waiting(guard->waits);
 	state_put(guard->state_fd, &guard->state);
 	guard->unmounted = is_unmounted(guard);
+	guard->unmarked = is_unmarked(guard, guard->config->root);
 }
 
 /* ---- when it is stopped ---------------------------------------------------------------------- */
 
 static bool may_have_unfinished(const struct guard *guard)
 {
-	g_autofree char *device = device_of(guard->config->root);
 	struct migrate_stub stub;
 	int fd;
 	bool may;
 
-	if (g_strcmp0(device, guard->device) != 0) /* it may be mounted in another namespace */
+	if (!is_mounted_at(guard, guard->config->root)) /* it may be in another namespace */
 		return !is_unmounted(guard);
 	fd = open(guard->config->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	may = fd < 0 || migrate_stub_load(fd, &stub) != 0;
@@ -257,8 +270,52 @@ static bool may_have_unfinished(const struct guard *guard)
 	return may;
 }
 
-/* In the keeper's process.  A guard that is only restarted answers before anybody gets an error. */
-static void refuse_turn(void *arg, int first)
+static void take_events(struct guard *guard)
+{
+	for (int group = 0; group < MARKS_GROUPS; group++)
+		if (guard->marks.fd[group] >= 0)
+			marks_read(&guard->marks, group, take_event, guard);
+}
+
+/* What was unmounted, and mounted again.  Through a descriptor: it may be unmounted once more. */
+static void mark_again(struct guard *guard)
+{
+	const int fd = open(guard->config->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	g_autofree char *root = g_strdup_printf("/proc/self/fd/%d", fd);
+
+	if (fd >= 0 && is_unmarked(guard, root))
+		marks_begin(&guard->marks, root, false, NULL);
+	if (fd >= 0)
+		close(fd);
+}
+
+static void refuse_regularly(struct guard *guard)
+{
+	const gint64 now = monotonic_ms();
+
+	if (now < guard->next_second)
+		return;
+	guard->next_second = now + 1000;
+	guard->lines = 0;
+	if (!may_have_unfinished(guard)) {
+		marks_flush(&guard->marks);
+		take_events(guard);
+		_exit(0);
+	}
+	if (is_unmarked(guard, guard->config->root))
+		mark_again(guard);
+	if (!guard->answers &&
+	    now >= guard->stopped + MIN(guard->config->guard_wait * (gint64)1000, GRACE_MS)) {
+		guard->answers = true;
+		marks_ask_mounts(&guard->marks); /* whose they are the guard knew */
+	}
+	if (servers_turn(guard->servers))
+		marks_ask_mounts(&guard->marks);
+}
+
+/* In the keeper's process.  What is taken here is answered here, with an error where it is not
+ * here: so a guard that is only restarted takes it before that. */
+static bool refuse_turn(void *arg, int first)
 {
 	struct guard *guard = arg;
 
@@ -266,17 +323,10 @@ static void refuse_turn(void *arg, int first)
 	for (int group = 0; group < MARKS_GROUPS; group++)
 		if (guard->marks.fd[group] >= 0)
 			guard->marks.fd[group] = first + group;
-	if (!is_unmounted(guard) &&
-	    monotonic_ms() < guard->stopped + guard->config->guard_wait * (gint64)1000)
-		return;
-	for (int group = 0; group < MARKS_GROUPS; group++)
-		if (guard->marks.fd[group] >= 0)
-			marks_read(&guard->marks, group, take_event, guard);
-	guard->lines = 0;
-	if (!is_unmounted(guard))
-		return;
-	marks_end(&guard->marks);
-	_exit(0);
+	refuse_regularly(guard);
+	if (guard->answers)
+		take_events(guard);
+	return guard->answers;
 }
 
 /* Where nothing can be unfinished nobody has to wait.  Else what is opened is answered all the
@@ -294,6 +344,9 @@ static void leave_guard(struct guard *guard)
 		return;
 	guard->alone = true;
 	guard->stopped = monotonic_ms();
+	guard->next_second = 0;
+	servers_free(guard->servers); /* that process has none of its descriptors */
+	guard->servers = servers_new(guard->config->socket);
 	keeper_end(path);
 	if (!keeper_start(path, guard->marks.fd, MARKS_GROUPS, refuse_turn, guard))
 		g_warning(
@@ -341,6 +394,8 @@ gboolean guard_turn(struct guard *guard, GError **error)
 						    : "the volume's root is not mounted any more");
 		return FALSE;
 	}
+	if (guard->unmarked)
+		return lost(guard, ESTALE, error);
 	if (!guard->stop)
 		return TRUE;
 	if (!guard->stopped)

@@ -2,6 +2,7 @@
 #include "guard/keeper.h"
 
 #include <fcntl.h>
+#include <glib.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
@@ -144,7 +145,8 @@ _Noreturn static void keep(const char *path, const int *fds, unsigned n, int rea
 			   keeper_turn_fn turn, void *arg)
 {
 	struct flock lock = whole_file();
-	struct pollfd asked = {.events = POLLIN};
+	struct pollfd *polled = g_new0(struct pollfd, n + 1); /* the socket last */
+	bool at_once = false;
 	int fd, sock;
 
 	signal(SIGTERM, SIG_DFL);
@@ -166,11 +168,16 @@ _Noreturn static void keep(const char *path, const int *fds, unsigned n, int rea
 	if ((sock >= 0 && listen(sock, 1) < 0) || write(FIRST + (int)n, "", 1) != 1)
 		_exit(1);
 	close(FIRST + (int)n);
-	for (asked.fd = sock;;) {
-		if (poll(&asked, 1, turn ? TURN_MS : -1) > 0)
+	polled[n] = (struct pollfd){.fd = sock, .events = POLLIN};
+	for (;;) {
+		for (unsigned i = 0; i < n; i++)
+			polled[i] =
+				(struct pollfd){.fd = at_once && fds[i] >= 0 ? FIRST + (int)i : -1,
+						.events = POLLIN};
+		if (poll(polled, n + 1, turn ? TURN_MS : -1) > 0 && polled[n].revents)
 			hand_over(sock, n);
 		if (turn)
-			turn(arg, FIRST);
+			at_once = turn(arg, FIRST);
 	}
 }
 

@@ -12,8 +12,8 @@
  * (fcntl(2)).  It hands them over by a socket beside it, or, where that has no room for its name or
  * the keeper is of an older release, has them taken (pidfd_getfd(2)).
  *
- * One that is given something to do does that each second: what a guard that was stopped leaves
- * behind, with any service manager.
+ * One that is given something to do does that each second, and at once when a descriptor can be
+ * read: what a guard that was stopped leaves behind, with any service manager.
  */
 #ifndef GUARD_KEEPER_H
 #define GUARD_KEEPER_H
@@ -22,8 +22,9 @@
 
 /* Whether it takes one: there is a service manager that does not say that it keeps descriptors. */
 bool keeper_is_needed(void);
-/* What it does, in its process; first: the number that descriptor 0 has there. */
-typedef void (*keeper_turn_fn)(void *arg, int first);
+/* What it does, in its process; first: the number that descriptor 0 has there.  Whether it reads
+ * the descriptors from now on. */
+typedef bool (*keeper_turn_fn)(void *arg, int first);
 /* Starts one that has the n fds, of which some may be -1, and waits until it has them.  turn: may
  * be NULL. */
 bool keeper_start(const char *path, const int *fds, unsigned n, keeper_turn_fn turn, void *arg);

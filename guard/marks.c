@@ -134,14 +134,32 @@ bool marks_are_left(const struct marks *marks)
 	return left;
 }
 
+bool marks_are_on(const struct marks *marks, const char *root)
+{
+	for (int group = 0; group < MARKS_GROUPS; group++)
+		/* Takes away what the mark has not: an error only where there is none. */
+		if (marks->fd[group] >= 0 &&
+		    fanotify_mark(marks->fd[group], FAN_MARK_REMOVE | FAN_MARK_FILESYSTEM,
+				  FAN_CLOSE_WRITE, AT_FDCWD, root) < 0 &&
+		    errno == ENOENT)
+			return false;
+	return true;
+}
+
+void marks_flush(const struct marks *marks)
+{
+	for (int group = 0; group < MARKS_GROUPS; group++)
+		if (marks->fd[group] >= 0)
+			fanotify_mark(marks->fd[group], FAN_MARK_FLUSH | FAN_MARK_FILESYSTEM, 0,
+				      AT_FDCWD, "/");
+}
+
 void marks_end(struct marks *marks)
 {
+	marks_flush(marks);
 	for (int group = 0; group < MARKS_GROUPS; group++) {
-		if (marks->fd[group] < 0)
-			continue;
-		fanotify_mark(marks->fd[group], FAN_MARK_FLUSH | FAN_MARK_FILESYSTEM, 0, AT_FDCWD,
-			      "/");
-		close(marks->fd[group]);
+		if (marks->fd[group] >= 0)
+			close(marks->fd[group]);
 		marks->fd[group] = -1;
 	}
 }

@@ -41,9 +41,13 @@ struct marks_event {
 gboolean marks_begin(struct marks *marks, const char *root, bool access, GError **error);
 /* What a process took that has ended, and did not answer, fails (EIO): before anything is read. */
 void marks_fail_unanswered(const struct marks *marks);
-/* Whether a file system is there still that is marked: marks go with it. */
+/* Whether a file system is there still that is marked: marks go with it.  Slow: of all marks. */
 bool marks_are_left(const struct marks *marks);
-/* Nothing is told any more, though somebody else may have the descriptors too. */
+/* Whether it is the one of root. */
+bool marks_are_on(const struct marks *marks, const char *root);
+/* Nothing new is told, though somebody else may have the descriptors too. */
+void marks_flush(const struct marks *marks);
+/* The same, and closes them. */
 void marks_end(struct marks *marks);
 
 /* Calls take for each event that waits in the group.  0, or the errno that ends it. */

@@ -2,10 +2,12 @@
 #include "guard/guard.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
 #include "common/record.h"
+#include "guard/device.h"
 #include "guard/keeper.h"
 #include "tests/guard/guard_place.h"
 
@@ -160,6 +162,11 @@ START_TEST(stopped_where_nothing_is_unfinished)
 }
 END_TEST
 
+static void mount_place(void)
+{
+	ck_assert_int_eq(mount("tmpfs", place, "tmpfs", 0, "size=64m"), 0);
+}
+
 START_TEST(ends_when_it_is_unmounted)
 {
 	g_autoptr(GError) error = NULL;
@@ -171,7 +178,7 @@ START_TEST(ends_when_it_is_unmounted)
 		;
 	ck_assert_ptr_null(error);
 	guard_free(guard);
-	ck_assert_int_eq(mount("tmpfs", place, "tmpfs", 0, "size=64m"), 0);
+	mount_place();
 }
 END_TEST
 
@@ -186,7 +193,150 @@ START_TEST(what_refuses_ends_when_it_is_unmounted)
 	while (keeper_get(lock, 0) >= 0)
 		g_usleep(10000);
 	ck_assert(!keeper_end(lock));
-	ck_assert_int_eq(mount("tmpfs", place, "tmpfs", 0, "size=64m"), 0);
+	mount_place();
+}
+END_TEST
+
+static void open_whole(unsigned count)
+{
+	g_autofree char *path = guard_put("f");
+
+	for (unsigned i = 0; i < count; i++)
+		ck_assert_int_eq(open_elsewhere(path), 0);
+}
+
+/* Where it waits a second for each this takes 20. */
+START_TEST(stopped_it_answers_at_once)
+{
+	g_autofree char *lock = g_strconcat(config.socket, GUARD_LOCK_SUFFIX, NULL);
+	gint64 begun;
+
+	put_record(place);
+	stop_guard(begin_kept());
+	begun = g_get_monotonic_time();
+	open_whole(20);
+	ck_assert_int_lt(g_get_monotonic_time() - begun, 12 * G_USEC_PER_SEC);
+	ck_assert(keeper_end(lock));
+}
+END_TEST
+
+START_TEST(stopped_it_is_not_waited_for_as_long_as_the_old_server)
+{
+	g_autofree char *lock = g_strconcat(config.socket, GUARD_LOCK_SUFFIX, NULL);
+	struct guard *guard;
+	gint64 begun;
+
+	put_record(place);
+	guard = begin_kept();
+	config.guard_wait = 60;
+	begun = g_get_monotonic_time();
+	stop_guard(guard);
+	open_whole(1);
+	ck_assert_int_lt(g_get_monotonic_time() - begun, 40 * G_USEC_PER_SEC);
+	ck_assert(keeper_end(lock));
+}
+END_TEST
+
+/* As finalize does. */
+START_TEST(what_refuses_ends_when_nothing_is_unfinished)
+{
+	g_autofree char *lock = g_strconcat(config.socket, GUARD_LOCK_SUFFIX, NULL);
+	const int fd = open(place, O_RDONLY | O_DIRECTORY);
+
+	put_record(place);
+	stop_guard(begin_kept());
+	ck_assert_int_eq(migrate_record_drop(fd), 0);
+	close(fd);
+	while (keeper_get(lock, 0) >= 0)
+		g_usleep(10000);
+	open_whole(1);
+	ck_assert(!keeper_end(lock));
+}
+END_TEST
+
+/* With the same number of its device.  Smaller ones are given first, and stay taken then; somebody
+ * else may have taken it. */
+static bool mount_anew(void)
+{
+	g_autofree char *before = device_of(place);
+
+	for (int round = 0; round < 100; round++) {
+		ck_assert_int_eq(umount2(place, MNT_DETACH), 0);
+		mount_place();
+		g_autofree char *after = device_of(place);
+		if (g_strcmp0(before, after) == 0)
+			return true;
+		open(place, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	}
+	return false;
+}
+
+/* Between two looks: it has no marks then, and the next one makes them. */
+START_TEST(ends_when_it_is_mounted_anew)
+{
+	g_autoptr(GError) error = NULL;
+	struct guard *guard = begin_kept();
+	const bool same = mount_anew();
+
+	while (guard_turn(guard, &error))
+		;
+	if (same)
+		ck_assert(error && strstr(error->message, "it is started again"));
+	guard_free(guard);
+}
+END_TEST
+
+static pid_t keeper_of(const char *lock)
+{
+	struct flock held = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	const int fd = open(lock, O_RDWR);
+
+	ck_assert(fd >= 0 && fcntl(fd, F_GETLK, &held) == 0 && held.l_type == F_WRLCK);
+	close(fd);
+	return held.l_pid;
+}
+
+START_TEST(what_refuses_guards_what_is_mounted_anew)
+{
+	g_autofree char *lock = g_strconcat(config.socket, GUARD_LOCK_SUFFIX, NULL), *path = NULL;
+	int error = 0;
+	pid_t keeper;
+
+	put_record(place);
+	stop_guard(begin_kept());
+	keeper = keeper_of(lock);
+	kill(keeper, SIGSTOP);
+	if (mount_anew()) {
+		path = guard_put("unfinished");
+		put_record(path);
+		put_record(place);
+		kill(keeper, SIGCONT);
+		while (!error) /* until it has looked */
+			error = open_elsewhere(path);
+		ck_assert_int_eq(error, EIO);
+		ck_assert(keeper_end(lock));
+	}
+	keeper_end(lock);
+}
+END_TEST
+
+/* What was open goes on to be guarded. */
+START_TEST(goes_on_when_it_is_unmounted_lazily)
+{
+	g_autoptr(GError) error = NULL;
+	struct guard *guard = begin_kept();
+	const int fd = open(place, O_PATH | O_DIRECTORY);
+	const gint64 begun = g_get_monotonic_time();
+
+	ck_assert_int_eq(umount2(place, MNT_DETACH), 0);
+	while (g_get_monotonic_time() - begun < 3 * G_USEC_PER_SEC)
+		ck_assert(guard_turn(guard, &error));
+	close(fd);
+	while (guard_turn(guard, &error))
+		;
+	ck_assert_ptr_null(error);
+	guard_free(guard);
+	mount_place();
 }
 END_TEST
 
@@ -202,5 +352,11 @@ int main(void)
 	tcase_add_test(tcase, stopped_where_nothing_is_unfinished);
 	tcase_add_test(tcase, ends_when_it_is_unmounted);
 	tcase_add_test(tcase, what_refuses_ends_when_it_is_unmounted);
+	tcase_add_test(tcase, stopped_it_answers_at_once);
+	tcase_add_test(tcase, stopped_it_is_not_waited_for_as_long_as_the_old_server);
+	tcase_add_test(tcase, what_refuses_ends_when_nothing_is_unfinished);
+	tcase_add_test(tcase, ends_when_it_is_mounted_anew);
+	tcase_add_test(tcase, what_refuses_guards_what_is_mounted_anew);
+	tcase_add_test(tcase, goes_on_when_it_is_unmounted_lazily);
 	return run_tcase(tcase);
 }

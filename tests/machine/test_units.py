@@ -122,13 +122,14 @@ def the_guard_is_killed(args):
         for turn, way in enumerate(ways):
             first = turn * each
             reading = machine.start(f'reader-{turn}', reader(first, first + each - 1))
-            if way == 'kill':               # the one of before may be dead, and the next not be there yet
+            if way == 'systemctl stop':
+                unit = 'migrate-guard@projects'     # within its five seconds
+                same(machine.sh(f'systemctl stop {unit}; systemctl show -P ActiveState {unit}; systemctl start {unit}').strip(),
+                     'inactive', 'the guard')
+            elif way == 'kill':             # the one of before may be dead, and the next not be there yet
                 machine.sh('until systemctl kill -s KILL --kill-whom=main migrate-guard@projects; do :; done', timeout=60)
             else:
                 machine.sh(f'{way} migrate-guard@projects')
-            if way == 'systemctl stop':
-                same(machine.show('migrate-guard@projects', 'ActiveState'), 'inactive', 'the guard')
-                machine.sh('systemctl start migrate-guard@projects')
             reading.wait(120)
             with open(reading.log) as log:
                 wrong = log.read().splitlines()
