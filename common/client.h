@@ -74,8 +74,8 @@ struct migrate_volume {
 	bool dead;    /* a sender found the connection broken */
 	bool refused; /* other version */
 	bool closing;
-	bool serves;  /* migrate_volume_register() */
-	int doors_fd; /* -1: it is not registered */
+	bool serves;		 /* migrate_volume_register() */
+	struct layer_door *door; /* NULL: it is not registered; behind layer.c's lock */
 	unsigned backoff_ms;
 	uint64_t next_id;
 	struct request **buckets; /* by id */
@@ -109,6 +109,9 @@ void request_finish(struct migrate_volume *volume, struct request *req, int stat
 /* Takes all completed requests and calls their callbacks; without the lock. */
 void request_deliver(struct migrate_volume *volume);
 void request_free(struct request *req);
+
+/* layer.c: takes back migrate_volume_register(), with the last volume of this process. */
+void layer_unregister(struct migrate_volume *volume);
 
 /* client_connection.c: by the dispatching thread, without the lock */
 void connection_open(struct migrate_volume *volume);

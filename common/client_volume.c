@@ -62,8 +62,7 @@ static void destroy(struct migrate_volume *volume)
 		close(volume->timer);
 	if (volume->wake >= 0)
 		close(volume->wake);
-	if (volume->doors_fd >= 0)
-		close(volume->doors_fd);
+	layer_unregister(volume);
 	pthread_mutex_destroy(&volume->lock);
 	free(volume->buckets);
 	free(volume->name);
@@ -84,7 +83,6 @@ int migrate_volume_new(const char *name, const char *socket_path, enum migrate_r
 		return -ENOMEM;
 	pthread_mutex_init(&volume->lock, NULL);
 	volume->epoll = volume->timer = volume->wake = volume->sock = -1;
-	volume->doors_fd = -1;
 	volume->role = role;
 	volume->backoff_ms = CLIENT_BACKOFF_MIN_MS;
 	volume->next_id = 1;

@@ -294,7 +294,8 @@ bool migrate_volume_crowded(struct migrate_volume *volume);
  */
 int migrate_volume_register(struct migrate_volume *volume);
 /* Of the volume at socket (its whole path): the processes that have registered, as long as each
- * says so; and whether this one has.  For root; else there are none. */
+ * says so; and whether this one has.  For root; else there are none.  Never in a process that
+ * registers: it would not be registered any more. */
 typedef bool (*migrate_door_fn)(void *arg, pid_t pid);
 void migrate_each_door(const char *socket, migrate_door_fn each, void *arg);
 bool migrate_is_door(const char *socket, pid_t pid);

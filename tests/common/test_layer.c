@@ -126,6 +126,114 @@ START_TEST(freed)
 }
 END_TEST
 
+/* Whether another process sees the one that is registered. */
+static bool is_seen(pid_t pid)
+{
+	const pid_t child = fork();
+	int status;
+
+	if (child == 0)
+		_exit(!migrate_is_door(sock, pid));
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	return status == 0;
+}
+
+/* Another volume of the process, however its socket is spelled, takes nothing with it. */
+START_TEST(several)
+{
+	struct migrate_volume *first = make(), *second = make(), *third = NULL;
+	char spelled[160];
+
+	snprintf(spelled, sizeof(spelled), "%s/./v.sock", dir);
+	ck_assert_int_eq(migrate_volume_new("v", spelled, MIGRATE_ROLE_DOOR, &third), 0);
+	ck_assert_int_eq(migrate_volume_register(first), 0);
+	ck_assert_int_eq(migrate_volume_register(second), 0);
+	ck_assert_int_eq(migrate_volume_register(third), 0);
+	migrate_volume_free(second);
+	ck_assert(is_seen(getpid()));
+	migrate_volume_free(third);
+	ck_assert(is_seen(getpid()));
+	migrate_volume_free(first);
+	ck_assert(!is_seen(getpid()));
+}
+END_TEST
+
+/* A child is another process, and its end or its volume's is not its parent's. */
+START_TEST(forked)
+{
+	struct migrate_volume *volume = make();
+	pid_t child;
+	int status;
+
+	ck_assert_int_eq(migrate_volume_register(volume), 0);
+	child = fork();
+	if (child == 0) {
+		if (migrate_volume_register(volume) || !is_seen(getpid()) || !is_seen(getppid()))
+			_exit(1);
+		migrate_volume_free(volume);
+		_exit(is_seen(getpid()) || !is_seen(getppid()));
+	}
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert_int_eq(status, 0);
+	ck_assert(is_seen(getpid()));
+	migrate_volume_free(volume);
+}
+END_TEST
+
+/* Where the file is made anew. */
+START_TEST(replaced)
+{
+	struct migrate_volume *volume = make();
+	char path[160];
+
+	snprintf(path, sizeof(path), "%s.doors", sock);
+	ck_assert_int_eq(migrate_volume_register(volume), 0);
+	ck_assert_int_eq(unlink(path), 0);
+	ck_assert(!is_seen(getpid()));
+	ck_assert_int_eq(migrate_volume_register(volume), 0);
+	ck_assert(is_seen(getpid()));
+	migrate_volume_free(volume);
+}
+END_TEST
+
+/* Another process holds its byte: as one with this number in a process namespace of its own. */
+START_TEST(same_number)
+{
+	struct migrate_volume *volume = make();
+	struct flock lock = {.l_type = F_WRLCK, .l_start = getpid(), .l_len = 1};
+	int ready[2];
+	char path[160], byte;
+	unsigned n = 0;
+	pid_t other, child;
+	int status;
+
+	snprintf(path, sizeof(path), "%s.doors", sock);
+	ck_assert_int_eq(pipe(ready), 0);
+	other = fork();
+	if (other == 0) {
+		if (fcntl(open(path, O_RDWR | O_CREAT, 0600), F_SETLK, &lock) < 0 ||
+		    write(ready[1], "", 1) != 1)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	close(ready[1]);
+	ck_assert_int_eq(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+	ck_assert_int_eq(migrate_volume_register(volume), 0);
+	ck_assert(is_seen(getpid()));
+	child = fork();
+	if (child == 0) {
+		migrate_each_door(sock, count, &n);
+		_exit(n != 2);
+	}
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert_int_eq(status, 0);
+	end_door(other);
+	migrate_volume_free(volume);
+}
+END_TEST
+
 /* Where the directory is made later. */
 START_TEST(later)
 {
@@ -187,6 +295,10 @@ int main(void)
 	tcase_add_checked_fixture(tcase, set_up, tear_down);
 	tcase_add_test(tcase, registered);
 	tcase_add_test(tcase, freed);
+	tcase_add_test(tcase, several);
+	tcase_add_test(tcase, forked);
+	tcase_add_test(tcase, replaced);
+	tcase_add_test(tcase, same_number);
 	tcase_add_test(tcase, later);
 	tcase_add_test(tcase, overlap);
 	suite_add_tcase(suite, tcase);
