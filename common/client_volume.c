@@ -117,6 +117,11 @@ void migrate_volume_free(struct migrate_volume *volume)
 	destroy(volume);
 }
 
+const char *migrate_volume_socket(const struct migrate_volume *volume)
+{
+	return volume->addr.sun_path;
+}
+
 int migrate_volume_fd(const struct migrate_volume *volume)
 {
 	return volume->epoll;

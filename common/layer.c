@@ -233,10 +233,14 @@ static bool lies_in(int dir_fd, const struct stat *st)
 	return false;
 }
 
+bool migrate_lies_in(int fd, int dir_fd)
+{
+	struct stat st;
+
+	return fstat(dir_fd, &st) == 0 && lies_in(fd, &st);
+}
+
 bool migrate_overlap(int a, int b)
 {
-	struct stat st_a, st_b;
-
-	return fstat(a, &st_a) == 0 && fstat(b, &st_b) == 0 &&
-	       (lies_in(a, &st_b) || lies_in(b, &st_a));
+	return migrate_lies_in(a, b) || migrate_lies_in(b, a);
 }

@@ -293,6 +293,8 @@ bool migrate_volume_crowded(struct migrate_volume *volume);
  * tried again with each connection.  0 or -errno.
  */
 int migrate_volume_register(struct migrate_volume *volume);
+/* Its path: what is registered in is beside it, with .doors behind.  For the volume's life. */
+const char *migrate_volume_socket(const struct migrate_volume *volume);
 /* Of the volume at socket (its whole path): the processes that have registered, as long as each
  * says so; and whether this one has.  For root; else there are none.  Never in a process that
  * registers: it would not be registered any more. */
@@ -302,6 +304,15 @@ bool migrate_is_door(const char *socket, pid_t pid);
 /* Whether one of the directories is the other, or is somewhere in it, through whatever mounts and
  * links they were opened; what they have open may be O_PATH. */
 bool migrate_overlap(int a, int b);
+/* Whether the directory is the other, or is somewhere in it. */
+bool migrate_lies_in(int fd, int dir_fd);
+/*
+ * Opens (O_PATH) the directory of a server's configuration, an absolute path, or what is there of
+ * it: the deepest directory above, not whole.  Does not go where a network's file system, an
+ * automount or FUSE would have to answer, unless a local one is mounted there or below: -EREMOTE,
+ * which is no part of a volume.  Else -errno.
+ */
+int migrate_open_served(const char *path, bool *whole);
 /* Whether the retriever is connected and has said hello. */
 bool migrate_volume_connected(const struct migrate_volume *volume);
 /* Whether somebody listens at the other end, who may not have said hello yet. */

@@ -32,15 +32,15 @@ void served_add(GPtrArray *list, const char *name, const char *path, bool layer)
 	g_ptr_array_add(list, served);
 }
 
-static int open_served(const char *path)
+static int open_target(const char *root)
 {
-	return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
 bool served_is_unfinished(const char *root)
 {
 	struct migrate_inspection found;
-	const int fd = open_served(root);
+	const int fd = open_target(root);
 	const int result = fd < 0 ? -1 : migrate_inspect(fd, &found);
 
 	if (fd >= 0)
@@ -71,10 +71,12 @@ static bool paths_overlap(const char *path, const char *root)
 	g_autofree char *a = g_canonicalize_filename(path, "/");
 	g_autofree char *b = g_canonicalize_filename(root, "/");
 	struct migrate_inspection found;
-	const int fd = open_served(path), root_fd = open_served(root);
-	bool overlap = lies_below(a, b) || lies_below(b, a);
+	bool overlap = lies_below(a, b) || lies_below(b, a), whole;
+	const int fd = migrate_open_served(path, &whole), root_fd = open_target(root);
 
-	if (fd >= 0 && root_fd >= 0)
+	if (fd >= 0 && root_fd >= 0 && !whole)
+		overlap |= migrate_lies_in(fd, root_fd);
+	else if (fd >= 0 && root_fd >= 0)
 		overlap = migrate_overlap(fd, root_fd) ||
 			  /* a part of it that is mounted elsewhere, too */
 			  (same_device(fd, root_fd) && migrate_inspect(fd, &found) == 0 &&

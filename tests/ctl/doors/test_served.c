@@ -88,6 +88,7 @@ START_TEST(links_and_mounts)
 	ck_assert_int_eq(symlink("srv/v/a", link), 0);
 	ck_assert(is_past("link"));
 	ck_assert(is_past("link/b"));
+	ck_assert(is_past("link/nowhere"));
 	ck_assert_int_eq(mount(root, other, NULL, MS_BIND, NULL), 0);
 	ck_assert(is_past("other"));
 	ck_assert(is_past("other/a"));
