@@ -2,7 +2,6 @@
 #include "fsal_migrate/bypass.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <unistd.h>
 
 #include "export_mgr.h"
@@ -13,20 +12,20 @@ static fsal_status_t (*create_below)(struct fsal_module *module, void *node,
 				     struct config_error_type *err,
 				     const struct fsal_up_vector *up_ops);
 
-/* Whether the directory must not be exported as it is. */
-static bool shows_holes(const char *path)
+/* Whether the directory must not be exported as it is; root_fd: as of mg_bypass_exists(). */
+static bool shows_holes(const char *path, int root_fd)
 {
 	struct migrate_inspection found;
-	const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bool whole, unfinished;
+	const int fd = migrate_open_served(path, &whole);
 	int result;
-	bool unfinished;
 
 	if (fd < 0)
-		return false; /* the export itself will fail with a message */
-	result = migrate_inspect(fd, &found);
+		return false;
+	result = whole ? migrate_inspect(fd, &found) : -ENOENT; /* who exports it says so */
 	unfinished = result == -EBADMSG ||
 		     (result == 0 && (found.unfinished || found.to_be_finalized)) ||
-		     mg_volumes_overlap(fd);
+		     (whole && (migrate_overlap(fd, root_fd) || mg_volumes_overlap(fd)));
 	close(fd);
 	if (unfinished)
 		LogCrit(COMPONENT_FSAL,
@@ -42,7 +41,7 @@ static fsal_status_t create_export(struct fsal_module *module, void *node,
 				   struct config_error_type *err,
 				   const struct fsal_up_vector *up_ops)
 {
-	if (shows_holes(CTX_FULLPATH(op_ctx)))
+	if (shows_holes(CTX_FULLPATH(op_ctx), -1))
 		return fsalstat(ERR_FSAL_INVAL, 0);
 	return create_below(module, node, err, up_ops);
 }
@@ -61,7 +60,7 @@ fsal_status_t mg_bypass_create(struct fsal_module *below, void *node, struct con
 	return create_below(below, node, err, up_ops);
 }
 
-bool mg_bypass_exists(struct fsal_module *module, struct fsal_module *below)
+bool mg_bypass_exists(struct fsal_module *module, struct fsal_module *below, int root_fd)
 {
 	struct glist_head *link;
 	bool exists = false;
@@ -73,7 +72,8 @@ bool mg_bypass_exists(struct fsal_module *module, struct fsal_module *below)
 		const struct fsal_export *above = export->super_export;
 
 		if (export->owning_export && export->owning_export->cfg_fullpath && above &&
-		    above->fsal != module && shows_holes(export->owning_export->cfg_fullpath))
+		    above->fsal != module &&
+		    shows_holes(export->owning_export->cfg_fullpath, root_fd))
 			exists = true;
 	}
 	PTHREAD_RWLOCK_unlock(&below->GANESHA_MODULE_LOCK);

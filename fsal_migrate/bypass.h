@@ -14,8 +14,9 @@
 /* From now on each export of the module is looked at when it is made; this is never undone.  Not
  * from two threads. */
 void mg_bypass_watch(struct fsal_module *below);
-/* Whether an export of `below` without `module` bypasses a volume already; then after a message. */
-bool mg_bypass_exists(struct fsal_module *module, struct fsal_module *below);
+/* Whether an export of `below` without `module` bypasses a volume already, or the directory root_fd
+ * (-1: none), of which nothing is exported yet; then after a message. */
+bool mg_bypass_exists(struct fsal_module *module, struct fsal_module *below, int root_fd);
 /* The own m_ops.create_export of a module that is watched, without the look. */
 fsal_status_t mg_bypass_create(struct fsal_module *below, void *node, struct config_error_type *err,
 			       const struct fsal_up_vector *up_ops);

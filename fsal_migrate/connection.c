@@ -13,6 +13,8 @@
 #include "fsal_migrate/up.h"
 
 #define DISPATCH_MS 1000
+#define HELLO_MS    500 /* how long exports wait for the retriever, together */
+#define TURN_MS	    10
 
 static struct {
 	pthread_mutex_t lock;
@@ -38,6 +40,78 @@ static void check_finished(struct mg_volume *volume)
 		return;
 	LogEvent(COMPONENT_FSAL, "Volume %s: everything is here", volume->name);
 	atomic_store(&volume->finished, true);
+}
+
+static void register_volume(struct mg_volume *volume)
+{
+	const int result = migrate_volume_register(volume->client);
+
+	pthread_mutex_lock(&volume->lock);
+	volume->presumed = false;
+	pthread_mutex_unlock(&volume->lock);
+	atomic_store(&volume->registered, true);
+	/* Without the directory there is no guard either; the connection tries again. */
+	if (result >= 0 || result == -ENOENT || atomic_exchange(&volume->unregistered, true))
+		return;
+	LogCrit(COMPONENT_FSAL,
+		"Volume %s: cannot register in %s.doors (%s): migrate-guard makes this server wait "
+		"as a local program; see that root can write and lock this file",
+		volume->name, migrate_volume_socket(volume->client), strerror(-result));
+}
+
+void mg_volume_register(struct mg_volume *volume)
+{
+	bool presumed;
+
+	pthread_mutex_lock(&volume->lock);
+	presumed = volume->presumed;
+	pthread_mutex_unlock(&volume->lock);
+	if (!presumed)
+		register_volume(volume);
+}
+
+bool mg_volume_is_finished(struct mg_volume *volume)
+{
+	const struct timespec turn = {.tv_nsec = TURN_MS * 1000000L};
+
+	if (atomic_load(&volume->unproven))
+		while (!migrate_volume_connected(volume->client) &&
+		       !migrate_passed(&volume->hello_by))
+			nanosleep(&turn, NULL);
+	check_finished(volume);
+	if (atomic_load(&volume->finished))
+		return true;
+	pthread_mutex_lock(&volume->lock);
+	volume->presumed = atomic_load(&volume->unproven) && !atomic_load(&volume->unattached) &&
+			   !atomic_load(&volume->registered) &&
+			   !migrate_volume_connected(volume->client);
+	pthread_mutex_unlock(&volume->lock);
+	return false;
+}
+
+/* What was presumed while the retriever was away. */
+static void check_presumed(struct mg_volume *volume)
+{
+	bool presumed, waived;
+
+	if (!migrate_volume_connected(volume->client))
+		return;
+	check_finished(volume);
+	pthread_mutex_lock(&volume->lock);
+	presumed = volume->presumed;
+	waived = volume->waived;
+	volume->presumed = false;
+	pthread_mutex_unlock(&volume->lock);
+	if (!presumed || atomic_load(&volume->finished))
+		return;
+	if (waived)
+		LogCrit(COMPONENT_FSAL,
+			"Volume %s: it is not finalized, and another export shows it without FSAL "
+			"MIGRATE: migrate-guard makes this server wait as a local program; write "
+			"FSAL { Name = MIGRATE; ... } in that export, and restart",
+			volume->name);
+	else
+		register_volume(volume);
 }
 
 /* When the volume has been attached, MDCACHE has to forget the root's older attributes. */
@@ -91,12 +165,15 @@ static void *dispatch(void *arg)
 			check_damaged(volume);
 			check_attached(volume);
 			check_finished(volume);
+			check_presumed(volume);
 			mg_takeover_tick(volume);
 			next = migrate_in_ms(DISPATCH_MS);
 		}
 		if (connected == migrate_volume_connected(volume->client))
 			continue;
 		connected = !connected;
+		if (connected && atomic_load(&volume->registered))
+			register_volume(volume);
 		if (connected)
 			LogEvent(COMPONENT_FSAL, "Volume %s: connected to its retriever",
 				 volume->name);
@@ -167,7 +244,7 @@ static struct mg_volume *volume_find(const char *name, const char *socket)
 }
 
 /* The guard is told before anything is opened. */
-static int volume_connect(struct mg_volume *volume, const char *path)
+static int volume_connect(struct mg_volume *volume, const char *path, bool registers)
 {
 	int result = migrate_volume_new(volume->name, volume->socket, MIGRATE_ROLE_DOOR,
 					&volume->client);
@@ -175,7 +252,9 @@ static int volume_connect(struct mg_volume *volume, const char *path)
 	if (result < 0)
 		return result;
 	migrate_volume_limit(volume->client, mg_limits.max_requests);
-	migrate_volume_register(volume->client);
+	volume->hello_by = migrate_in_ms(HELLO_MS);
+	if (registers)
+		register_volume(volume);
 	result = volume->mount_fd = open_directory(path, &volume->device);
 	if (result >= 0)
 		result = migrate_watch(volume->mount_fd);
@@ -189,7 +268,7 @@ static int volume_connect(struct mg_volume *volume, const char *path)
 }
 
 /* volumes.lock */
-static int volume_add(const char *name, const char *socket, const char *path,
+static int volume_add(const char *name, const char *socket, const char *path, bool registers,
 		      struct mg_volume **out)
 {
 	struct mg_volume *volume = mg_volume_new(name, socket, -1, 0);
@@ -197,7 +276,7 @@ static int volume_add(const char *name, const char *socket, const char *path,
 
 	if (!volume)
 		return -ENOMEM;
-	result = volume_connect(volume, path);
+	result = volume_connect(volume, path, registers);
 	if (result < 0) {
 		mg_volume_unref(volume);
 		return result;
@@ -208,7 +287,8 @@ static int volume_add(const char *name, const char *socket, const char *path,
 	return 0;
 }
 
-int mg_volume_get(const char *name, const char *socket, const char *path, struct mg_volume **out)
+int mg_volume_get(const char *name, const char *socket, const char *path, bool registers,
+		  struct mg_volume **out)
 {
 	struct mg_volume *volume;
 	struct stat st;
@@ -217,11 +297,13 @@ int mg_volume_get(const char *name, const char *socket, const char *path, struct
 	pthread_mutex_lock(&volumes.lock);
 	volume = volume_find(name, socket);
 	if (!volume) {
-		result = volume_add(name, socket, path, out);
+		result = volume_add(name, socket, path, registers, out);
 	} else if (stat(path, &st) < 0) {
 		result = -errno;
 	} else if (volume->device == st.st_dev) {
 		volume->exports++;
+		if (registers)
+			register_volume(volume);
 		*out = mg_volume_ref(volume);
 	} else {
 		result = -EXDEV;
@@ -266,8 +348,14 @@ bool mg_volumes_overlap(int fd)
 	{
 		struct mg_volume *volume = glist_entry(link, struct mg_volume, link);
 
-		if (!atomic_load(&volume->finished) && migrate_overlap(fd, volume->mount_fd))
+		if (atomic_load(&volume->finished) || !migrate_overlap(fd, volume->mount_fd))
+			continue;
+		pthread_mutex_lock(&volume->lock);
+		if (volume->presumed)
+			volume->waived = true;
+		else
 			overlap = true;
+		pthread_mutex_unlock(&volume->lock);
 	}
 	pthread_mutex_unlock(&volumes.lock);
 	return overlap;

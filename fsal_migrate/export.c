@@ -2,6 +2,7 @@
 #include "fsal_migrate/connection.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 
 #include "fsal_migrate/compat.h"
@@ -219,14 +220,32 @@ static void export_ops_init(struct export_ops *ops)
 	compat_export_ops_init(ops);
 }
 
+/*
+ * Whether what is exported is unfinished for all that can be seen without opening it.  past: an
+ * export without the layer shows it.
+ */
+static bool looks_unfinished(struct fsal_module *module, struct fsal_module *below, bool *past)
+{
+	const int fd = open(CTX_FULLPATH(op_ctx), O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct migrate_inspection found;
+	const bool unfinished = fd < 0 || migrate_inspect(fd, &found) < 0 || found.unfinished ||
+				found.to_be_finalized;
+
+	*past = fd >= 0 && unfinished && mg_bypass_exists(module, below, fd);
+	if (fd >= 0)
+		close(fd);
+	return unfinished;
+}
+
 /* 0, or -errno after a message. */
-static int open_volume(struct mg_export *export, const struct settings *settings)
+static int open_volume(struct mg_export *export, const struct settings *settings, bool registers)
 {
 	const char *path = CTX_FULLPATH(op_ctx);
 	struct stat st;
 	int result;
 
-	result = mg_volume_get(settings->volume, settings->socket, path, &export->volume);
+	result =
+		mg_volume_get(settings->volume, settings->socket, path, registers, &export->volume);
 	if (result < 0) {
 		LogMajor(COMPONENT_FSAL,
 			 result == -EXDEV
@@ -268,6 +287,7 @@ static fsal_status_t create_export(struct fsal_module *module, struct fsal_modul
 {
 	struct mg_export *export = gsh_calloc(1, sizeof(*export));
 	fsal_status_t status;
+	bool unfinished, past;
 
 	glist_init(&export->ios);
 	if (mg_pool_start(mg_limits.workers) < 0) {
@@ -275,15 +295,22 @@ static fsal_status_t create_export(struct fsal_module *module, struct fsal_modul
 		gsh_free(export);
 		return fsalstat(ERR_FSAL_NOMEM, 0);
 	}
-	if (open_volume(export, settings) < 0) {
+	mg_bypass_watch(below);
+	unfinished = looks_unfinished(module, below, &past);
+	if (past)
+		LogMajor(COMPONENT_FSAL, "Volume %s: it cannot be exported", settings->volume);
+	if (past || open_volume(export, settings, unfinished) < 0) {
 		mg_pool_stop();
 		gsh_free(export);
 		return fsalstat(ERR_FSAL_INVAL, 0);
 	}
-	mg_bypass_watch(below);
-	status = mg_bypass_exists(module, below)
-			 ? fsalstat(ERR_FSAL_INVAL, 0)
-			 : mg_bypass_create(below, settings->below.fsal_node, err, up_ops);
+	if (!unfinished && !mg_volume_is_finished(export->volume)) {
+		past = mg_bypass_exists(module, below, -1);
+		if (!past)
+			mg_volume_register(export->volume);
+	}
+	status = past ? fsalstat(ERR_FSAL_INVAL, 0)
+		      : mg_bypass_create(below, settings->below.fsal_node, err, up_ops);
 	if (FSAL_IS_ERROR(status)) {
 		LogMajor(COMPONENT_FSAL, "Volume %s: it cannot be exported", settings->volume);
 		mg_takeover_close(export);

@@ -35,6 +35,12 @@ struct mg_volume {
 	atomic_bool inspected;	/* unproven and unattached are known; before, nothing follows from
 				   them */
 	atomic_bool unattached; /* the root was empty and without a record when exported */
+	atomic_bool registered; /* the guard was told, or is told with the next connection */
+	atomic_bool unregistered; /* that this failed is in the log */
+	struct timespec hello_by; /* constant: when the retriever, if it runs, has answered */
+	/* lock: the retriever is away, and nothing else says that anything is unfinished; and an
+	 * export without the layer was allowed because of that. */
+	bool presumed, waived;
 	/* The key of an unattached root; NULL: not looked up yet.  Set under volume.lock, taken by
 	 * the dispatcher. */
 	void *root_key;

@@ -200,8 +200,8 @@ static void share_free(void **data)
 	TALLOC_FREE(*data);
 }
 
-/* VM_..., or -1 after a message. */
-static int attach(struct vfs_handle_struct *handle, const char *share)
+/* VM_..., or -1 after a message.  unfinished: looks_unfinished(). */
+static int attach(struct vfs_handle_struct *handle, const char *share, bool unfinished)
 {
 	const char *path = handle->conn->connectpath, *volume, *socket;
 	struct vm_share *options = read_options(handle, share, &volume, &socket);
@@ -220,6 +220,8 @@ static int attach(struct vfs_handle_struct *handle, const char *share)
 		DBG_ERR("migrate: [%s]: the retriever of volume %s does not answer; unfinished "
 			"files time out: see systemctl status migrate-retriever@%s\n",
 			share, volume, volume);
+	if (unfinished)
+		vm_volume_register(options->volume);
 	/* Part of the path may be in the volume. */
 	result = vm_bring(handle, AT_FDCWD, path, true);
 	if (result == 0)
@@ -267,19 +269,27 @@ static bool share_is_past(int snum, const char *user, int dir_fd)
 	const char *path = lp_path(frame, loadparm_s3_global_substitution(), snum);
 	const struct passwd *home =
 		*path || strcasecmp_m(lp_const_servicename(snum), "homes") ? NULL : getpwnam(user);
+	char *variable, *start;
 	struct migrate_inspection found;
+	bool past, whole = false;
 	int fd = -1;
-	bool past;
 
 	if (home && strcmp(home->pw_dir, "/"))
 		path = home->pw_dir;
 	for (size_t i = 0; objects && objects[i]; i++)
 		if (is_module(objects[i], "migrate"))
 			path = "";
-	if (path[0] == '/' && strcmp(lp_const_servicename(snum), "IPC$"))
-		fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	/* what is before the first component whose name is not known here */
+	start = talloc_strdup(frame, path);
+	variable = start ? strchr(start, '%') : NULL;
+	if (variable)
+		*variable = '\0';
+	if (variable && strrchr(start, '/'))
+		strrchr(start, '/')[1] = '\0';
+	if (start && start[0] == '/' && strcmp(lp_const_servicename(snum), "IPC$"))
+		fd = migrate_open_served(start, &whole);
 	past = fd >= 0 &&
-	       (migrate_overlap(fd, dir_fd) ||
+	       ((whole && !variable ? migrate_overlap(fd, dir_fd) : migrate_lies_in(fd, dir_fd)) ||
 		(migrate_inspect(fd, &found) == 0 && (found.unfinished || found.to_be_finalized)));
 	if (fd >= 0)
 		close(fd);
@@ -287,28 +297,74 @@ static bool share_is_past(int snum, const char *user, int dir_fd)
 	return past;
 }
 
+/* What the directory, which is not opened, says of itself. */
+static bool looks_unfinished(int dir_fd)
+{
+	struct migrate_inspection found;
+
+	return migrate_inspect(dir_fd, &found) < 0 || found.unfinished || found.to_be_finalized;
+}
+
 /* Whether another share bypasses migrate: the guard lets this process read through that share,
  * too. */
 static bool has_share_past(const struct vfs_handle_struct *handle, const char *share,
-			   const char *user)
+			   const char *user, int dir_fd)
 {
-	int dir_fd, past = -1;
+	int past = -1;
 
 	become_root();
-	dir_fd = open(handle->conn->connectpath, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	for (int snum = 0; dir_fd >= 0 && past < 0 && snum < lp_numservices(); snum++)
+	for (int snum = 0; past < 0 && snum < lp_numservices(); snum++)
 		if (snum != SNUM(handle->conn) && lp_snum_ok(snum) && !lp_printable(snum) &&
 		    share_is_past(snum, user, dir_fd))
 			past = snum;
 	unbecome_root();
-	if (dir_fd >= 0)
-		close(dir_fd);
 	if (past >= 0)
 		DBG_ERR("migrate: [%s]: [%s] serves an unfinished volume without migrate in its "
 			"`vfs objects`: its clients would read zeros; put migrate there too, or "
 			"remove [%s] until the volume is finalized\n",
 			share, lp_const_servicename(past), lp_const_servicename(past));
 	return past >= 0;
+}
+
+/* Whether no share is past it, and the process is registered.  Where only the retriever knows that
+ * anything is unfinished, and is away, the guard goes on asking about this process. */
+static bool register_alone(const struct vfs_handle_struct *handle, const char *share,
+			   const char *user, int dir_fd)
+{
+	const struct vm_share *options = vm_share(handle);
+
+	if (!options->unattached && !options->volume->registered &&
+	    !migrate_volume_connected(options->volume->client))
+		return true;
+	if (has_share_past(handle, share, user, dir_fd))
+		return false;
+	vm_volume_register(options->volume);
+	return true;
+}
+
+/* As attach(); nothing that is unfinished may be opened before it is known what else this process
+ * serves. */
+static int attach_alone(struct vfs_handle_struct *handle, const char *share, const char *user)
+{
+	bool whole, unfinished;
+	int dir_fd, result;
+
+	become_root();
+	dir_fd = open(handle->conn->connectpath, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (dir_fd < 0)
+		dir_fd = migrate_open_served(handle->conn->connectpath, &whole);
+	unfinished = dir_fd < 0 || looks_unfinished(dir_fd);
+	unbecome_root();
+	if (unfinished && dir_fd >= 0 && has_share_past(handle, share, user, dir_fd))
+		result = vm_fail(-EINVAL);
+	else
+		result = attach(handle, share, unfinished);
+	if (result >= 0 && result != VM_FINISHED && !unfinished &&
+	    !register_alone(handle, share, user, dir_fd))
+		result = vm_fail(-EINVAL);
+	if (dir_fd >= 0)
+		close(dir_fd);
+	return result;
 }
 
 static int vm_connect(struct vfs_handle_struct *handle, const char *service, const char *user)
@@ -321,9 +377,8 @@ static int vm_connect(struct vfs_handle_struct *handle, const char *service, con
 		handle->fns = &finished_fns;
 		return 0;
 	}
-	result = attach(handle, service);
-	if (result >= 0 && ((result != VM_FINISHED && (!check_stacking(handle, service) ||
-						       has_share_past(handle, service, user))) ||
+	result = attach_alone(handle, service, user);
+	if (result >= 0 && ((result != VM_FINISHED && !check_stacking(handle, service)) ||
 			    (descriptors_may_decide(vm_share(handle), handle->conn->connectpath) &&
 			     !reads_descriptors(handle, service))))
 		result = vm_fail(-EINVAL);

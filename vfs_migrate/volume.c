@@ -8,6 +8,31 @@
 
 static struct vm_volume *volumes;
 
+/*
+ * The guard is then not asked about opens through these mounts; it still is about opens through the
+ * mounts of other processes, which may serve the volume without this module.  If the process may
+ * not have mounts of its own, the guard is asked.
+ */
+void vm_volume_register(struct vm_volume *volume)
+{
+	static bool own_mounts;
+	int result;
+
+	become_root();
+	if (!own_mounts)
+		own_mounts = unshare(CLONE_NEWNS) == 0;
+	result = migrate_volume_register(volume->client);
+	unbecome_root();
+	volume->registered = true;
+	/* Without the directory there is no guard either; the connection tries again. */
+	if (result >= 0 || result == -ENOENT || volume->unregistered)
+		return;
+	volume->unregistered = true;
+	DBG_ERR("migrate: volume %s: cannot register in %s.doors (%s): migrate-guard makes this "
+		"smbd wait as a local program; see that root can write and lock this file\n",
+		volume->name, migrate_volume_socket(volume->client), strerror(-result));
+}
+
 static void log_connection(struct vm_volume *volume, int result)
 {
 	bool connected = migrate_volume_connected(volume->client);
@@ -20,6 +45,8 @@ static void log_connection(struct vm_volume *volume, int result)
 	if (connected == volume->connected)
 		return;
 	volume->connected = connected;
+	if (connected && volume->registered)
+		vm_volume_register(volume);
 	if (connected)
 		DEBUG(3, ("migrate: volume %s: connected to its retriever\n", volume->name));
 	else
@@ -46,23 +73,6 @@ static void on_readable(struct tevent_context *ev, struct tevent_fd *fde, uint16
 	vm_volume_dispatch(arg, 0);
 }
 
-/*
- * Registers this smbd, which serves one client, with the guard, and gives it mounts of its own.
- * The guard is then not asked about opens through these mounts; it still is about opens through the
- * mounts of other processes, which may serve the volume without this module.  If the process may
- * not have mounts of its own, the guard is asked.
- */
-static void register_process(struct vm_volume *volume)
-{
-	static bool own_mounts;
-
-	become_root();
-	if (!own_mounts)
-		own_mounts = unshare(CLONE_NEWNS) == 0;
-	migrate_volume_register(volume->client);
-	unbecome_root();
-}
-
 static struct vm_volume *volume_new(struct tevent_context *ev, const char *name, const char *socket)
 {
 	struct vm_volume *volume = talloc_zero(NULL, struct vm_volume);
@@ -74,10 +84,8 @@ static struct vm_volume *volume_new(struct tevent_context *ev, const char *name,
 	volume->socket = talloc_strdup(volume, socket);
 	if (volume->name && volume->socket)
 		result = migrate_volume_new(name, socket, MIGRATE_ROLE_PLAIN_DOOR, &volume->client);
-	if (result == 0) {
+	if (result == 0)
 		migrate_volume_limit(volume->client, MAX_REQUESTS);
-		register_process(volume);
-	}
 	volume->turn = tevent_create_immediate(volume);
 	if (result == 0 && volume->turn)
 		volume->readable = tevent_add_fd(ev, volume, migrate_volume_fd(volume->client),

@@ -13,7 +13,8 @@ struct vm_volume {
 	unsigned shares;
 	struct migrate_volume *client;
 	struct tevent_fd *readable;
-	bool connected, refused;       /* as the log was told */
+	bool connected, refused, unregistered; /* as the log was told */
+	bool registered;
 	bool late;		       /* a wait was in vain since the event loop was left */
 	struct tevent_immediate *turn; /* resets `late` */
 	/* For call.c: calls without an answer; close_calls answers them when the volume goes. */
@@ -38,6 +39,11 @@ static inline struct vm_share *vm_share(const struct vfs_handle_struct *handle)
 
 /* The volume of that name and socket, connected to its retriever if there is one.  NULL: errno. */
 struct vm_volume *vm_volume_get(struct tevent_context *ev, const char *name, const char *socket);
+/*
+ * Registers this smbd, which serves one client, with the guard, and gives it mounts of its own:
+ * before anything that is unfinished is opened.  In the log where it fails.
+ */
+void vm_volume_register(struct vm_volume *volume);
 /* The last put closes the connection and completes all requests with -ECANCELED. */
 void vm_volume_put(struct vm_volume *volume);
 /* Takes what the retriever sends, for up to timeout_ms, as root: the retriever accepts no other

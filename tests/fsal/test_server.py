@@ -6,7 +6,7 @@ import signal
 import sys
 import threading
 
-from door import CTIME, LAYER, MTIME, ROOT, TEXT, World, read_status, unfilled
+from door import CTIME, LAYER, MTIME, ROOT, SOCKET, TEXT, World, read_status, unfilled
 import fake as f
 import nfs3
 import nfs4
@@ -24,17 +24,25 @@ def normal_tree(world):
         world.normal(f'dir/file{n}', b'%d' % n * 100)
 
 
+PAST = f'EXPORT {{ Export_Id = 80; Path = "{ROOT}/dir"; Pseudo = "/past"; Access_Type = RW; FSAL {{ Name = VFS; }} }}'
+
+
 @case()
 def everything_works_on_a_finished_volume(args):
-    """No record anywhere, no retriever."""
+    """No record anywhere, no retriever; an export beside it needs no layer."""
     def fill(world):
         normal_tree(world)
         os.removexattr(ROOT, f.XATTR)
         os.rmdir(ROOT + '/.migrate')
         world.fake.finished = True
-    world = World(args, fill)
+    world = World(args, fill, blocks=PAST)
     world.fake.stop()
-    client = world.client
+    for _ in range(2):
+        past = nfs3.Client(world.server.address, f'{ROOT}/dir')
+        same(past.read_all(past.walk('file7')[0]), b'7' * 100, 'of an export without the layer')
+        expect('clients would read zeros' not in world.log(), 'it was refused')
+        world.server.restart()      # without the retriever
+    client = world.client = world.server.client()
     directory = world.fh('dir')
     same(len(list(client.listing(directory))), 50, 'entries')
     same(client.read_all(world.fh('dir/file7')), b'7' * 100, 'content')
@@ -259,9 +267,13 @@ MIGRATE {{{{
 @case()
 def two_exports_of_one_volume(args):
     """They share what the server knows of an object; then the configuration is read again."""
+    def fill(world):
+        unfilled(world)
+        os.mkdir(SOCKET + '.doors')     # it cannot register
     servers.GANESHA += SECOND
-    world = World(args, unfilled)
+    world = World(args, fill)
     client, fake = world.client, world.fake
+    same(world.log().count(f'cannot register in {SOCKET}.doors (Is a directory)'), 1, 'in the log')
     second = nfs3.Client('127.0.0.1', ROOT + '/dir', 2049, 20048)
     same(len(list(second.listing(second.root))), 20, 'entries')
     fh, _ = second.lookup(second.root, b'file1')

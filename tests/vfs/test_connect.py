@@ -11,7 +11,7 @@ import sandbox
 import smbd
 from fake import DUMMY, NAME
 from harness import case, expect, main, same
-from sandbox import wait_for
+from sandbox import BASE, wait_for
 
 
 @case()
@@ -71,7 +71,8 @@ def finished_volume(args):
     world = World(args, fill)
     same(listing(world.session(), 'dir'), [], 'names')
     same(asked(world), [], 'requests')
-    world.server.configure({SHARE: (ROOT, smbd.layer('test', SOCKET, 'io_uring migrate'))})
+    world.server.configure({SHARE: (ROOT, smbd.layer('test', SOCKET, 'io_uring migrate')),
+                            'other': (ROOT, {'vfs objects': 'acl_xattr'})})
     world.server.restart()
     same(listing(world.session(), 'dir'), [], 'names, whatever the order of modules')
 
@@ -117,6 +118,36 @@ def refused(world, stack, **settings):
         lines = [line.strip() for line in file.read()[before:].splitlines() if 'migrate: [' in line]
     same(len(lines), 1, f'lines in the log for {stack} {settings}: {lines}')
     return lines[0]
+
+
+@case()
+def share_past_the_layer(args):
+    """Another share without migrate, that shows the volume: whatever its path leads through; not what is on
+    another server, which is not asked."""
+    world = World(args, unfilled)
+    dead, link, plain = f'{BASE}/dead', f'{BASE}/link', {'vfs objects': 'acl_xattr'}
+    layer = (ROOT, smbd.layer('test', SOCKET))
+    os.makedirs(dead, exist_ok=True)
+    os.symlink(ROOT, link)
+    world.server.stop()
+    fuse = os.open('/dev/fuse', os.O_RDWR)      # whose program does not answer
+    sandbox.sh('mount', '-i', '-t', 'fuse', '-o', f'fd={fuse},rootmode=40000,user_id=0,group_id=0', 'dead', dead,
+               pass_fds=[fuse])
+    for path, past in ((f'{dead}/share', False), (f'{BASE}/nowhere', False), (f'{BASE}/%m', False),
+                       (f'{ROOT}/not/here', True), (f'{ROOT}/%H', True), (f'{link}/dir', True)):
+        world.server.configure({SHARE: layer, 'other': (path, plain)})
+        world.server.restart()
+        out = world.server.smbclient('ls', may_fail=True)
+        same('tree connect failed' in out, past, f'{path}: {out}')
+        same(os.path.exists(SOCKET + '.doors'), not past, f'{path}: it has registered')
+        if not past:
+            os.unlink(SOCKET + '.doors')
+    os.mkdir(SOCKET + '.doors')
+    world.server.configure({SHARE: layer})
+    world.server.restart()
+    same(listing(world.session(), 'dir'), FILES, 'names, without a registration')
+    with open(f'{sandbox.LOGS}/server.log') as file:
+        same(file.read().count(f'cannot register in {SOCKET}.doors (Is a directory)'), 1, 'in the log')
 
 
 @case()
