@@ -76,8 +76,8 @@ static enum ctl_exit close_way_back(const struct ctl *ctl, const struct volume_c
 		ctl_complain("%s", error->message);
 		return CTL_REFUSED;
 	}
-	printf("%s: the way back is closed; what clients change is not noted any more\n",
-	       ctl->volume);
+	printf("%s: the way back is closed%s%s; what clients change is not noted any more\n",
+	       ctl->volume, changed ? ": " : "", changed ? changed : "");
 	if (changed)
 		printf("%s\n", changed);
 	return CTL_OK;

@@ -184,7 +184,9 @@ def servers(args):
         same(local.result(60), content('a9'), 'of whom waited')
     same(read(f'{NEW}/b/1'), b'changed' + content('b1')[7:], 'what a client wrote')
     migration.crawl()
-    wait_for('status has it', lambda: 'migrate-crawler (' in migration.ctl('status'))
+    with open('/proc/self/comm') as file:       # who waited, and has not ended since
+        name = file.read().strip()
+    wait_for('status has it', lambda: f'{name} (' in migration.ctl('status'))
     expect(migration.status()['guarded'], 'status does not say that it runs')
     guard.process.stop()
     expect('not running' in migration.ctl('status'), 'status does not say that it does not run')
