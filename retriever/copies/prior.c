@@ -273,7 +273,7 @@ static gint64 count_left_over(struct retriever *retriever, DIR *dir, int dir_fd,
 	while ((e = readdir(dir))) {
 		gint64 names = 0;
 
-		if (is_copied_name(e, path) && look_at(dirfd(dir), e->d_name, dir_fd) >= LEFT_OVER)
+		if (is_copied_name(e, path) && look_at(dirfd(dir), e->d_name, dir_fd) == LEFT_OVER)
 			names = prior_names(retriever, dirfd(dir), e->d_name);
 		if (names < 0)
 			return names;

@@ -9,6 +9,7 @@
 #include "lib/base/thread.h"
 #include "lib/report/fill_notes.h"
 #include "retriever/copies/copy_mark.h"
+#include "retriever/data/rights.h"
 #include "retriever/data/snapshot.h"
 #include "retriever/objects/damage.h"
 #include "retriever/objects/errors.h"
@@ -70,6 +71,8 @@ static int drop_record(struct object *object)
 	int ret = set_mtime(object);
 	ino_t counted;
 
+	if (!ret && migrate_record_closed(&object->record))
+		ret = rights_keep(object);
 	if (ret)
 		return ret;
 	counted = recount_begin(retriever, object->fd, "", RECOUNT_WHOLE);

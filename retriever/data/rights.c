@@ -3,9 +3,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
+#include "lib/acl/nt_acl.h"
+#include "lib/report/omissions.h"
 #include "lib/source/gate.h"
+#include "lib/source/posix_acl.h"
 #include "retriever/making/attributes.h"
 #include "retriever/objects/errors.h"
 #include "retriever/objects/jobs.h"
@@ -16,8 +21,8 @@
 	"let this machine's account read it and its permissions there, then retry"
 
 #define CHANGED_HERE                                                                               \
-	"its permissions: the old server told them after a client had changed it here; it keeps "  \
-	"what it has"
+	"its permissions: the old server had not told them before a client changed it here; it "   \
+	"keeps what it has"
 
 struct rights {
 	struct object *object; /* referenced */
@@ -63,18 +68,34 @@ static bool is_changed_here(const struct object *object)
 	       (MIGRATE_REC_CLIENT | MIGRATE_REC_SHOWN_MTIME | MIGRATE_REC_SHOWN_CTIME);
 }
 
-/* If it was killed while it did this, there is an ACL: without it its mask would be the group's. */
-static int set_rights(struct rights *r)
+/* Whether nobody may use it still: what clients changed was not its permissions. */
+static bool is_nobodys(int fd)
+{
+	static const char *const acls[] = {XATTR_ACL_ACCESS, XATTR_ACL_DEFAULT, XATTR_NTACL};
+	struct stat st;
+
+	for (size_t i = 0; i < G_N_ELEMENTS(acls); i++)
+		if (fgetxattr(fd, acls[i], NULL, 0) >= 0 ||
+		    (errno != ENODATA && errno != EOPNOTSUPP))
+			return false;
+	return fstat(fd, &st) == 0 && !st.st_uid && !st.st_gid && !(st.st_mode & 07777);
+}
+
+/* If it was killed while it did this, there is an ACL: without it its mask would be the group's.
+ * changed: its other attributes may be a client's.  The mark of what is missing goes at last. */
+static int set_rights(struct rights *r, bool changed)
 {
 	struct retriever *retriever = r->object->retriever;
 	struct attributes_result carried = {0};
-	int ret = fchmod(r->object->fd, 0) < 0 ? -errno : attributes_strip(r->object->fd);
+	const int fd = r->object->fd;
+	int ret = fchmod(fd, 0) < 0 ? -errno : changed ? 0 : attributes_strip(fd);
 
 	if (!ret)
-		ret = attributes_set(retriever, r->object->fd, &r->entry.attr, r->xattrs, false,
-				     &carried);
+		ret = attributes_set(retriever, fd, &r->entry.attr, r->xattrs, false, &carried);
+	if (!ret && !carried.left.what && fremovexattr(fd, XATTR_LEFT_OUT) < 0 && errno != ENODATA)
+		ret = -errno;
 	if (!ret)
-		ret = attributes_report(retriever, &carried, r->object->fd, NULL);
+		ret = attributes_report(retriever, &carried, fd, NULL);
 	if (!ret && carried.acl)
 		COUNT_ADD(retriever, acls_carried, 1);
 	if (!ret && carried.xattrs)
@@ -83,7 +104,7 @@ static int set_rights(struct rights *r)
 	return ret;
 }
 
-static int keep_rights(struct object *object)
+int rights_keep(struct object *object)
 {
 	g_autofree char *path = retriever_fd_path(object->fd);
 
@@ -103,7 +124,8 @@ static void take_rights(struct object *object, void *arg)
 	changed = is_changed_here(object);
 	g_mutex_unlock(&object->lock);
 	if (closed)
-		ret = changed ? keep_rights(object) : set_rights(r);
+		ret = changed && !is_nobodys(object->fd) ? rights_keep(object)
+							 : set_rights(r, changed);
 	g_mutex_lock(&object->lock);
 	if (!ret && object_is_closed(object)) {
 		flag = migrate_record_closed(&object->record);
@@ -126,10 +148,22 @@ static const char *reason_rights(const struct backend_request *req, int status)
 				    : "the old server could not tell who may use it";
 }
 
+/* A file that was empty when it was listed is not read, so no READ would find another version. */
+static bool is_recorded_version(struct object *object, const struct source_attr *attr)
+{
+	bool same;
+
+	g_mutex_lock(&object->lock);
+	same = is_directory(object) ||
+	       (attr->size == object->record.size && attr->mtime == object->record.mtime);
+	g_mutex_unlock(&object->lock);
+	return same;
+}
+
 static int ask_attributes(struct rights *r, struct source_object *source, const char **reason)
 {
 	struct gate *gate = r->object->retriever->gate;
-	struct backend_request req = {.op = BACKEND_GETATTR, .object = *source};
+	struct backend_request req = {.op = BACKEND_GETATTR, .object = *source, .hurried = true};
 	const bool directory = is_directory(r->object);
 	int ret;
 
@@ -141,7 +175,8 @@ static int ask_attributes(struct rights *r, struct source_object *source, const 
 	if (!ret && !source->handle_len && req.attr.fileid != r->object->record.fileid)
 		ret = -ESTALE;
 	if (!ret && backend_may_have(r->object->retriever->carries, req.attr.mode)) {
-		struct backend_request more = {.op = BACKEND_XATTRS, .object = *source};
+		struct backend_request more = {
+			.op = BACKEND_XATTRS, .object = *source, .hurried = true};
 
 		more.priority = req.priority;
 		more.listed = &req.attr;
@@ -150,6 +185,8 @@ static int ask_attributes(struct rights *r, struct source_object *source, const 
 		if (!ret && !attributes_take_answer(&more, &r->entry, &r->xattrs))
 			ret = -ESTALE;
 	}
+	if (!ret && !is_recorded_version(r->object, &r->entry.attr))
+		ret = -ESTALE;
 	*reason = reason_rights(&req, ret);
 	/* a path that leads nowhere any more, or to something else */
 	return ret == -ENOENT || ret == -ENOTDIR || ret == -ENOTUNIQ ? -ESTALE : ret;

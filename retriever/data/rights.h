@@ -21,10 +21,13 @@ bool rights_are_refused(const struct retriever *retriever, mode_t mode, int stat
 /* Puts the object at name in dir_fd into the list of errors, if it was made closed. */
 void rights_note_refused(struct retriever *retriever, int dir_fd, const char *name, int status);
 
+/* Puts into the report that the object keeps the permissions it has here.  0 or -errno. */
+int rights_keep(struct object *object);
+
 /*
  * Asks for the rights of a closed object, and sets them.  Then calls told(arg, status, reason),
- * once, on a worker: 0; -ESTALE: the object is not where it was on the old server; or -errno.
- * demand: a client waits.
+ * once, on a worker: 0; -ESTALE: the object is not where it was on the old server, or is another
+ * version; or -errno.  demand: a client waits.
  */
 void rights_ask(struct object *object, bool demand,
 		void (*told)(void *arg, int status, const char *reason), void *arg);

@@ -721,16 +721,20 @@ static int mark_omissions(const struct attributes_place *at, struct attributes_r
 	return ret;
 }
 
-/* It may have inherited a group and an ACL. */
+/* It may have inherited a group and an ACL.  What it is instead is nothing for the old server. */
 static int close_attributes(const struct attributes_place *at, const struct source_attr *attr,
 			    struct attributes_result *carried)
 {
+	int ret;
+
 	if (fchown(at->fd, 0, 0) < 0 ||
 	    (fremovexattr(at->fd, XATTR_ACL_ACCESS) < 0 && errno != ENODATA &&
 	     errno != EOPNOTSUPP) ||
 	    fchmod(at->fd, 0) < 0)
 		return -errno;
-	return set_times(at, attr, carried);
+	ret = set_times(at, attr, carried);
+	carried->left.what |= LEFT_OWNER | LEFT_MODE | LEFT_ACL | LEFT_OTHERS;
+	return ret ? ret : mark_omissions(at, carried);
 }
 
 int attributes_set(struct retriever *retriever, int fd, const struct source_attr *attr,

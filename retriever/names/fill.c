@@ -564,8 +564,8 @@ static void fill_rights_told(void *arg, int status, const char *reason)
 	struct fill *fill = arg;
 
 	fill->req.why = reason;
-	if (status)
-		listing_failed(fill, status);
+	if (status) /* of a listing -EBADMSG would be that the directory changed */
+		listing_failed(fill, status == -EBADMSG ? -EREMOTEIO : status);
 	else
 		list_next(fill);
 }

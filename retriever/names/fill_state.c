@@ -37,12 +37,14 @@ static int mark_filled(struct object *object, const uint64_t *sum)
 	struct timespec times[2] = {{.tv_nsec = UTIME_OMIT},
 				    migrate_timespec(migrate_record_mtime(rec))};
 	struct retriever *retriever = object->retriever;
-	const uint16_t closed = rec->flags & MIGRATE_REC_CLOSED_DIRECTORY; /* it is skipped */
+	const uint16_t closed = rec->flags & MIGRATE_REC_CLOSED_DIRECTORY; /* skipped: no sum */
 	ino_t counted;
 	int ret;
 
 	if (object->normal || rec->state != MIGRATE_UNFILLED)
 		return 0;
+	if (closed && sum)
+		return -EAGAIN;
 	if (futimens(object->fd, times) < 0)
 		return -errno;
 	rec->state = MIGRATE_FILLED;

@@ -395,7 +395,12 @@ int object_get_made(struct retriever *retriever, int fd, struct migrate_record *
 
 bool object_is_closed(const struct object *object)
 {
-	return !object->normal && migrate_record_closed(&object->record);
+	const struct migrate_record *rec = &object->record;
+
+	/* a file that clients have written as a whole needs nothing from the old server */
+	return !object->normal && migrate_record_closed(rec) &&
+	       (object->kind != OBJECT_FILE || !(rec->flags & MIGRATE_REC_CLIENT) ||
+		!migrate_extents_empty(&rec->missing));
 }
 
 int object_lacks(struct object *object, uint64_t start, uint64_t end, struct migrate_extents *out)

@@ -127,6 +127,32 @@ START_TEST(stand_ins)
 }
 END_TEST
 
+/* Of which the old server told nothing, so that nobody may use it here. */
+START_TEST(what_was_refused)
+{
+	const struct attrs_base base = {.told = ALL, .set = true};
+	struct stat st;
+
+	begin();
+	sh("cd " OLD_TREE " && chown 5:6 1 d && chmod 764 1 d && setfacl -m u:9:rwx,m::rwx 1 d && "
+	   "setfattr -n user.a -v b 1 && cd " NEW_TREE " && chmod 0 1 d");
+	for (unsigned i = 0; i < 2; i++) {
+		const char *name = i ? "d" : "1";
+		g_autofree char *path = g_build_filename(OLD_TREE, name, NULL);
+
+		mark(name,
+		     (struct omissions){.what = LEFT_OWNER | LEFT_MODE | LEFT_ACL | LEFT_OTHERS});
+		give(name, base);
+		ck_assert_int_eq(stat(path, &st), 0);
+		ck_assert_uint_eq(st.st_uid, 5);
+		ck_assert_uint_eq(st.st_gid, 6);
+		ck_assert_uint_eq(st.st_mode & 07777, 0774);
+		ck_assert(has(name, XATTR_ACL_ACCESS));
+	}
+	ck_assert(has("1", "user.a"));
+}
+END_TEST
+
 /* A mark is of the kind that was left out. */
 START_TEST(marks_of_other_kinds)
 {
@@ -317,6 +343,7 @@ int main(void)
 	tcase_add_test(tcase, never_told);
 	tcase_add_test(tcase, given);
 	tcase_add_test(tcase, stand_ins);
+	tcase_add_test(tcase, what_was_refused);
 	tcase_add_test(tcase, marks_of_other_kinds);
 	tcase_add_test(tcase, nobody_gains);
 	tcase_add_test(tcase, no_group_gains);

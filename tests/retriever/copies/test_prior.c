@@ -229,6 +229,29 @@ START_TEST(a_tenth_of_the_names)
 }
 END_TEST
 
+/* What the old server has, and refuses to tell of, is not what it lacks. */
+START_TEST(names_that_are_refused)
+{
+	int d;
+
+	core_make(&core);
+	core_carry(&core);
+	make_files("d", 150);
+	copy_by_cp();
+	adopt((struct attach){0});
+	d = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+	backend_fault_add(
+		core.fault,
+		&(struct fault_rule){.ops = XATTRS, .action = FAULT_ERROR, .status = -EACCES});
+	ck_assert_int_eq(fill(d), 0);
+	ck_assert_int_eq(COUNT_GET(core.retriever, left_over), 0);
+	ck_assert_int_eq(errors_count(core.retriever->errors), 150);
+	ck_assert(is_aside("d/f149"));
+	close(d);
+	core_free(&core);
+}
+END_TEST
+
 /* A mount in it is left alone; its files come from the old server. */
 START_TEST(a_mount_in_it)
 {
@@ -292,6 +315,7 @@ int main(void)
 	tcase_add_test(tcase, what_is_newer);
 	tcase_add_test(tcase, what_a_client_has_made);
 	tcase_add_test(tcase, a_tenth_of_the_names);
+	tcase_add_test(tcase, names_that_are_refused);
 	tcase_add_test(tcase, a_mount_in_it);
 	tcase_add_test(tcase, a_mount_that_is_left_over);
 	return run_tcase(tcase);
