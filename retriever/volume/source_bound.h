@@ -3,7 +3,8 @@
  * Checks that the configured source is the one to which the volume was attached: .migrate/source
  * has its URL.  With another source the stubs here would be filled from objects that happen to have
  * the same numbers or paths.  The same source under a new address is recognized by its root's
- * number and ctime.
+ * number and ctime; at the same address, with another user or protocol version, the number is
+ * enough.  The record of a root that was finished once has neither.
  */
 #ifndef RETRIEVER_VOLUME_SOURCE_BOUND_H
 #define RETRIEVER_VOLUME_SOURCE_BOUND_H
