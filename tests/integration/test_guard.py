@@ -13,6 +13,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
 import nfs3                                                             # noqa: E402
@@ -167,7 +168,8 @@ def servers(args):
     migration, guard = guarded.begin(args, tree)
     client = migration.start_server(host=guarded.OwnMounts).client()
     smbd.users()                        # for all mounts
-    files = smbfiles.Files(migration.start_smbd(host=guarded.OwnMounts).session())
+    smb = migration.start_smbd(host=guarded.OwnMounts)
+    files = smbfiles.Files(smb.session())
     same(client.read_all(client.walk('a/0')[0]), content('a0'), 'over NFS')
     same(files.read('c/0'), content('c0'), 'over SMB')
     listed('a', 'b')
@@ -190,6 +192,9 @@ def servers(args):
     expect(migration.status()['guarded'], 'status does not say that it runs')
     guard.process.stop()
     expect('not running' in migration.ctl('status'), 'status does not say that it does not run')
+    begun = time.monotonic()            # of a session, with mounts of its own, in less than guard-wait
+    same(smbfiles.Files(smb.session()).read('c/9'), content('c9'), 'over SMB, in a session that begins then')
+    expect(time.monotonic() - begun < 40, 'it waits for the guard')
 
 
 @case()
