@@ -84,7 +84,7 @@ static enum ctl_exit examine_volume(const struct ctl *ctl, const struct volume_c
 	} else {
 		ask_status_doctor(ctl, &doctor);
 	}
-	g_autoptr(GKeyFile) status = doctor.status;
+	g_autoptr(GKeyFile) status G_GNUC_UNUSED = doctor.status;
 	look_at_units(&doctor, units, access(cluster, F_OK) == 0);
 	if (!silent) {
 		look_at_status(&doctor);

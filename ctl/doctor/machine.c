@@ -47,15 +47,15 @@ static void look_at_mount(struct doctor *doctor)
 			     "%s: %s", root, g_strerror(errno));
 		return;
 	}
-	if (vfs.f_flag & ST_RDONLY)
-		findings_add(doctor->findings, FINDING_FAULT, "Mount",
-			     "look into the kernel's log, then mount it with write rights",
-			     "%s cannot be written", root);
-	else if (at.st_dev == top.st_dev)
+	if (at.st_dev == top.st_dev)
 		findings_add(doctor->findings,
 			     doctor->config->guard == GUARD_NO ? FINDING_WARNING : FINDING_FAULT,
 			     "Mount", "mount the volume's own, which the guard needs",
 			     "%s is on the system's file system", root);
+	else if (vfs.f_flag & ST_RDONLY)
+		findings_add(doctor->findings, FINDING_FAULT, "Mount",
+			     "look into the kernel's log, then mount it with write rights",
+			     "%s cannot be written", root);
 	else
 		findings_add(doctor->findings, FINDING_OK, "Mount", NULL,
 			     "%s is on a file system of its own", root);

@@ -140,21 +140,21 @@ class World:
                 server.address, nfs3.MOUNT, 3) == at)
             self.ganeshas[name] = server.start()
         smbd.install_module(migration.module('migrate.so'))
-        shares = {name: (NEW, {'vfs objects': PLAIN_STACK}) for name in SERVERS}
-        shares['layer'] = (NEW, smbd.layer(VOLUME, migration.socket))
-        self.smbd = smbd.Smbd('new-smbd', shares).start()
+        plain = {name: (NEW, {'vfs objects': PLAIN_STACK}) for name in SERVERS[1:]}
+        self.smbds = [smbd.Smbd('new-smbd', {'layer': (NEW, smbd.layer(VOLUME, migration.socket))}).start(),
+                      smbd.Smbd('plain-smbd', plain, port=1445).start()]
 
     @contextlib.contextmanager
     def connections(self, protocol, which=SERVERS):
         with contextlib.ExitStack() as stack:
             yield [stack.enter_context(contextlib.closing(
-                Smb(self.smbd, NORMAL, names(), name) if protocol == 'smb' else
+                Smb(self.smbds[name != 'layer'], NORMAL, names(), name) if protocol == 'smb' else
                 {'nfs3': Nfs3, 'nfs4': Nfs4}[protocol](self.ganeshas[name], NORMAL, names())))
                 for name in which]
 
     def servers(self):
-        return [server.process.pid for server in self.ganeshas.values()] + list(
-            self.smbd.processes())
+        return [server.process.pid for server in self.ganeshas.values()] + [
+            pid for server in self.smbds for pid in server.processes()]
 
     def place(self, processors):
         """Where the servers may run, and what they start."""
@@ -181,7 +181,8 @@ class World:
             set_autogroup(grouped)
 
     def stop(self):
-        self.smbd.stop()
+        for server in self.smbds:
+            server.stop()
         for server in self.ganeshas.values():
             server.stop()
 
