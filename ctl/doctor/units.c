@@ -32,8 +32,8 @@ char *units_ask(const char *volume)
 		"5",
 		"systemctl",
 		"show",
-		"--property=Id,LoadState,ActiveState,SubState,Result,UnitFileState,"
-		"RequiresMountsFor"};
+		("--property=Id,LoadState,ActiveState,SubState,Result,UnitFileState,"
+		 "RequiresMountsFor")};
 	char *text;
 
 	for (size_t i = 0; i < G_N_ELEMENTS(units); i++)

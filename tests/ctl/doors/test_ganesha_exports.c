@@ -99,8 +99,9 @@ END_TEST
 
 START_TEST(includes)
 {
-	g_autofree char *one = put("one", "EXPORT { Path = /one; FSAL { Name = VFS; } }");
-	g_autofree char *fsal = put("fsal", "FSAL { Name = VFS; }");
+	g_autofree char *one G_GNUC_UNUSED =
+		put("one", "EXPORT { Path = /one; FSAL { Name = VFS; } }");
+	g_autofree char *fsal G_GNUC_UNUSED = put("fsal", "FSAL { Name = VFS; }");
 	g_autofree char *text = g_strdup_printf(
 		"%%include \"%s/one\"\n%%include one\nEXPORT { Path = /two; %%INCLUDE fsal\n }",
 		tree);
