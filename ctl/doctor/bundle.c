@@ -84,10 +84,11 @@ static gboolean is_number(const char *text)
 char *bundle_text(GHashTable *words, const char *text)
 {
 	g_auto(GStrv) tokens = g_strsplit(text, " ", -1);
-	GString *shown = g_string_new(NULL);
+	GString *shown;
 
 	if (is_number(text))
 		return g_strdup(text);
+	shown = g_string_new(NULL);
 	for (unsigned i = 0; tokens[i]; i++) {
 		const char *before = i ? tokens[i - 1] : NULL, *behind = tokens[i + 1];
 		const gboolean known =

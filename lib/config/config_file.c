@@ -103,6 +103,7 @@ static gboolean check_group(const char *file, GKeyFile *parsed, const char *grou
 		const char *why = refuses(group, names[i]);
 
 		at.key = names[i];
+		at.value = NULL;
 		if (why)
 			return config_wrong(error, &at, "%s", why);
 		g_autofree char *value = config_file_value(parsed, group, names[i]);

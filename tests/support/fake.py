@@ -334,6 +334,8 @@ class Fake:
             if request.flags & CHANGED and begun.inode in self.files:
                 path = os.readlink(f'/proc/self/fd/{fd}')
                 gone = path.endswith(' (deleted)')
+                if not gone and not os.path.lexists(path):
+                    path = begun.path       # the door ended, and its mounts with it
                 self.apply(begun, request, f'/proc/self/fd/{fd}' if gone else path)
         finally:
             os.close(fd)

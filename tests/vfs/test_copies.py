@@ -187,19 +187,24 @@ def errors_are_told(args):
     status_is(copy_chunks(s, key, target, (0, 0, MIB)), NOT_FOUND, 'the key of a closed file')
 
 
-def another_share(session, name):
+def tree_connect(session, name):
     """Of the same user on the same connection."""
     path, connection = f'\\\\server\\{name}'.encode('utf-16-le'), session.connection
     body = struct.pack('<HHHH', 9, 0, 72, len(path)) + path
     mid, = connection.send([(smb2.TREE_CONNECT, body, 1)], session.number)
-    reply = ok(connection.wait(mid), f'connect to {name}')
-    return smb2.Session(connection, session.number, struct.unpack_from('<I', reply.pdu, 36)[0])
+    return connection.wait(mid)
+
+
+def another_share(session, name):
+    reply = ok(tree_connect(session, name), f'connect to {name}')
+    return smb2.Session(session.connection, session.number, struct.unpack_from('<I', reply.pdu, 36)[0])
 
 
 @case()
 def a_share_without_the_module(args):
     """Gets a small file, which is whole then, and of a large one an error, no holes; and copies
-    from it to a stub are made in brackets."""
+    from it to a stub are made in brackets.  One that shows the volume itself can only come
+    later."""
     def fill(world):
         two_stubs(world)
         world.file('large', LARGE)
@@ -208,7 +213,7 @@ def a_share_without_the_module(args):
         with open(BASE + '/plain/file', 'wb') as out:
             out.write(LARGE[:50000])
     world = World(args, fill, start=False)
-    world.server.configure({**world.server.shares, 'plain': BASE + '/plain', 'mistake': ROOT})
+    world.server.configure({**world.server.shares, 'plain': BASE + '/plain'})
     world.server.start()
     s, fake = world.session(), world.fake
     plain = another_share(s, 'plain')
@@ -233,7 +238,10 @@ def a_share_without_the_module(args):
     same(brackets(fake), [(WRITE, 20, 30000)], 'brackets')
     model = TEXT[::-1][:20] + LARGE[10:30010] + TEXT[::-1][30020:]
     same(read(s, target), model, 'content')
-    # One that shows the volume itself shows holes, but they are not spread by us.
+    # It shows holes, but they are not spread by us.
+    world.server.configure({**world.server.shares, 'mistake': ROOT})
+    world.server.reload()
+    wait_for('the share is there', lambda: not tree_connect(s, 'mistake').status)
     mistake = another_share(s, 'mistake')
     _, key = resume_key(mistake, opened(mistake, 'large', access=smb2.READ_DATA))
     for name in ('other', 'fresh'):
