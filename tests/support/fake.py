@@ -32,6 +32,17 @@ Request = collections.namedtuple('Request', 'op id flags offset length ref chang
                                             'size fd peer')
 
 
+def path_here(fd):
+    """Of an object.  smbd has mounts of its own, and their paths begin where those of the machine do."""
+    path = tail = os.readlink(f'/proc/self/fd/{fd}')
+    while tail:
+        if os.path.lexists(tail) and os.path.samestat(os.lstat(tail), os.fstat(fd)):
+            return tail
+        _, slash, tail = tail[1:].partition('/')
+        tail = slash + tail
+    return path
+
+
 # ---- records ------------------------------------------------------------------------------------
 
 def crc32c(data):
@@ -193,8 +204,8 @@ class Fake:
         at = os.fstat(fds[0]) if fds else None
         request = Request(op, number, flags, offset, length, ref, change, data[HEADER.size:],
                           at.st_ino if at else None,
-                          os.readlink(f'/proc/self/fd/{fds[0]}') if fds else None,
-                          os.readlink(f'/proc/self/fd/{fds[1]}') if len(fds) > 1 else None,
+                          path_here(fds[0]) if fds else None,
+                          path_here(fds[1]) if len(fds) > 1 else None,
                           at.st_size if at else None, fds[0] if fds else None, peer)
         status = self.on.get(op, self.usual)(request)
         with self.changed:
@@ -332,7 +343,7 @@ class Fake:
             return 0
         try:
             if request.flags & CHANGED and begun.inode in self.files:
-                path = os.readlink(f'/proc/self/fd/{fd}')
+                path = path_here(fd)
                 gone = path.endswith(' (deleted)')
                 if not gone and not os.path.lexists(path):
                     path = begun.path       # the door ended, and its mounts with it
