@@ -355,7 +355,9 @@ def failing(pid, call, error):
 def stopped_after(pid, call, path, nth, start):
     """While the process is stopped, at the end of the nth `call` that one of its threads makes with
     path once start() was called: what that returned."""
-    tracer, trace = inject(pid, call, f'signal=SIGSTOP:when={nth}', '-P', path)
+    # Its mounts may be its own: what is our root has a path in them.
+    seen = os.readlink(f'/proc/{pid}/root').rstrip('/') + path
+    tracer, trace = inject(pid, call, f'signal=SIGSTOP:when={nth}', '-P', seen)
     result = start()
     wait_for(f'{pid} stops', lambda: 'stopped by SIGSTOP' in open(trace).read(), process=tracer)
     tracer.stop(signal.SIGINT)
