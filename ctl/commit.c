@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "ctl/ctl.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
+#include "common/migrate.h"
 #include "journal/store/close.h"
 #include "journal/store/reader.h"
 #include "lib/base/text.h"
 #include "lib/config/config.h"
+#include "lib/report/omissions.h"
 
 #define SCAN_MS 600000 /* and as long as it goes on */
 
@@ -33,19 +36,21 @@ static char *last_changes(const struct volume_config *config)
 	return text;
 }
 
-/* Nothing is known yet of a volume that was not attached, so nothing can be forgotten. */
-static bool is_unattached(const struct ctl *ctl)
+/* Nothing is known yet of a volume that was not attached, so nothing can be forgotten.  The root
+ * tells that with its retriever or without; one that is not mounted is not the journal's. */
+static bool is_unattached(const struct volume_config *config)
 {
-	enum ctl_exit result;
-	struct ctl_link *link = ctl_link_open(ctl, ctl->volume, &result);
-	g_autoptr(GKeyFile) status = NULL;
-	g_autofree char *state = NULL;
+	const int root_fd = open(config->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct journal_reader *reader = journal_open(config->journal, NULL);
+	const bool unattached = root_fd >= 0 && !migrate_has_record(root_fd) &&
+				!migrate_has_private(root_fd) && !omissions_was_attached(root_fd) &&
+				access(config->report, F_OK) < 0 &&
+				(!reader || journal_is_of(reader, root_fd));
 
-	if (link)
-		result = ctl_ask(link, "status", true, &status);
-	ctl_link_close(link);
-	state = status ? ctl_text(status, "volume", "state") : NULL;
-	return !g_strcmp0(state, "unattached");
+	journal_close(reader);
+	if (root_fd >= 0)
+		close(root_fd);
+	return unattached;
 }
 
 static enum ctl_exit close_way_back(const struct ctl *ctl, const struct volume_config *config)
@@ -54,10 +59,10 @@ static enum ctl_exit close_way_back(const struct ctl *ctl, const struct volume_c
 	g_autofree char *changed = NULL;
 	enum ctl_exit result;
 
-	if (is_unattached(ctl)) {
-		ctl_complain("%s: is not attached: there is no way back to be closed; attach it "
-			     "first: " PROGRAM " attach %s",
-			     ctl->volume, ctl->volume);
+	if (is_unattached(config)) {
+		ctl_complain("%s: %s is not attached: there is no way back to be closed; mount its "
+			     "file system, or attach it first: " PROGRAM " attach %s",
+			     ctl->volume, config->root, ctl->volume);
 		return CTL_REFUSED;
 	}
 	if (access(config->journal, F_OK) < 0) {
