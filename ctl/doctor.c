@@ -104,7 +104,7 @@ static enum ctl_exit examine_volume(const struct ctl *ctl, const struct volume_c
 	return result;
 }
 
-static enum ctl_exit run_doctor(const struct ctl *ctl)
+static enum ctl_exit doctor_volume(const struct ctl *ctl)
 {
 	g_autoptr(GError) error = NULL;
 	g_autofree char *silent = ctl_silent_path(ctl, ctl->volume);
@@ -123,6 +123,14 @@ static enum ctl_exit run_doctor(const struct ctl *ctl)
 	return result;
 }
 
+static enum ctl_exit run_doctor(const struct ctl *ctl)
+{
+	if (!ctl->many || (!ctl->json && !opt_bundle))
+		return ctl_in_turn(ctl, doctor_volume);
+	ctl_complain("doctor: --%s needs the NAME of one volume", ctl->json ? "json" : "bundle");
+	return CTL_USAGE;
+}
+
 static const GOptionEntry doctor_options[] = {
 	CTL_OPTIONS_VOLUMES,
 	CTL_OPTION_JSON,
@@ -133,4 +141,4 @@ static const GOptionEntry doctor_options[] = {
 CTL_COMMAND(doctor, "doctor", "NAME...", 1, G_MAXINT,
 	    "look for what is wrong with it, and say what to do", .options = doctor_options,
 	    .example = "doctor --bundle=/root/projects.tar.gz projects", .changes = "nothing",
-	    .exits = "0 all is well, 1 warnings, 2 faults or wrong usage", .flags = CTL_EACH);
+	    .exits = "0 all is well, 1 warnings, 2 faults or wrong usage", .flags = CTL_AT_ONCE);
