@@ -142,9 +142,9 @@ void node_files_settings(GPtrArray *items, const char *file, const struct volume
 	g_autofree char *own = g_strdup_printf(CONFIG_VOLUME "%s", config->name);
 	g_autofree char *server =
 		g_strdup_printf(CONFIG_SERVER "%s", config->server.host ? config->server.host : "");
-	g_autoptr(GKeyFile) parsed = g_key_file_new();
+	g_autoptr(GKeyFile) parsed = config_parse(file, NULL);
 
-	if (!g_key_file_load_from_file(parsed, file ? file : CONFIG_FILE, G_KEY_FILE_NONE, NULL))
+	if (!parsed)
 		return;
 	add_group(items, parsed, own, NULL, "config");
 	add_group(items, parsed, CONFIG_DEFAULTS, own, "config");

@@ -127,12 +127,10 @@ static void add_groups(GString *all, GHashTable *words, const struct doctor *doc
 {
 	g_autofree char *own = g_strconcat(CONFIG_VOLUME, doctor->config->name, NULL);
 	g_auto(GStrv) groups = g_key_file_get_groups(doctor->status, NULL);
-	g_autoptr(GKeyFile) file = g_key_file_new();
+	g_autoptr(GKeyFile) file = config_parse(config_file, NULL);
 
-	g_key_file_load_from_file(file, config_file ? config_file : CONFIG_FILE, G_KEY_FILE_NONE,
-				  NULL);
-	add_bundle_group(all, words, file, CONFIG_DEFAULTS);
-	add_bundle_group(all, words, file, own);
+	for (unsigned i = 0; file && i < 2; i++)
+		add_bundle_group(all, words, file, i ? own : CONFIG_DEFAULTS);
 	for (char **group = groups; *group; group++)
 		add_bundle_group(all, words, doctor->status, *group);
 }
@@ -154,8 +152,19 @@ static void add_output(GString *all, const char *title, char *output)
 	g_free(output);
 }
 
-/* The message of a log line is behind its time, program and process; equal ones are told by their
- * number, which is another one in each bundle: nobody can guess what was logged. */
+/* The message of a log line, behind its time, program and process; NULL: it is another message's
+ * next line, which may have such marks too. */
+static const char *log_message(const char *line)
+{
+	const char *program = strchr(line, ' '), *message = strstr(line, "]: ");
+
+	return program && message && message < program + 1 + strcspn(program + 1, " /")
+		       ? message + 3
+		       : NULL;
+}
+
+/* Equal messages are told by their number, which is another one in each bundle: nobody can guess
+ * what was logged. */
 static void add_log(GString *all, GHashTable *words, const char *volume)
 {
 	g_autofree char *unit = g_strdup_printf("migrate-*@%s.service", volume);
@@ -168,16 +177,16 @@ static void add_log(GString *all, GHashTable *words, const char *volume)
 		return;
 
 	for (char **line = lines; *line; line++) {
-		char *message = strstr(*line, "]: ");
-		g_autofree char *shown = message ? bundle_text(words, message + 3) : NULL;
+		const char *message = log_message(*line);
 
-		if (!message || message > *line + strcspn(*line, "/"))
+		if (!message)
 			continue;
+		g_autofree char *shown = bundle_text(words, message);
 		g_autofree char *salted =
 			g_strdup_printf("%" G_GINT64_MODIFIER "x %" G_GINT64_MODIFIER "x%s",
 					salt[0], salt[1], message);
 		g_autofree char *sum = g_compute_checksum_for_string(G_CHECKSUM_SHA256, salted, -1);
-		g_string_append_printf(all, "%.*s %s (%.8s)\n", (int)(message + 2 - *line), *line,
+		g_string_append_printf(all, "%.*s %s (%.8s)\n", (int)(message - 1 - *line), *line,
 				       shown, sum);
 	}
 }

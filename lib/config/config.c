@@ -257,7 +257,7 @@ static const char *refuses(const char *group, const char *name)
 	return NULL;
 }
 
-static GKeyFile *parse_file(const char *file, GError **error)
+GKeyFile *config_parse(const char *file, GError **error)
 {
 	return config_file_load(file ? file : CONFIG_FILE, refuses, error);
 }
@@ -417,7 +417,7 @@ struct volume_config *config_load_unmounted(const char *file, const char *volume
 	if (!file)
 		file = CONFIG_FILE;
 
-	g_autoptr(GKeyFile) parsed = parse_file(file, error);
+	g_autoptr(GKeyFile) parsed = config_parse(file, error);
 	if (!parsed)
 		return NULL;
 
@@ -458,7 +458,7 @@ static void free_name(gpointer data)
 
 GPtrArray *config_names(const char *file, GError **error)
 {
-	g_autoptr(GKeyFile) parsed = parse_file(file, error);
+	g_autoptr(GKeyFile) parsed = config_parse(file, error);
 	g_auto(GStrv) groups = parsed ? g_key_file_get_groups(parsed, NULL) : NULL;
 	GPtrArray *names = parsed ? g_ptr_array_new_with_free_func(free_name) : NULL;
 

@@ -25,6 +25,8 @@
 struct volume_config *config_load(const char *file, const char *volume, GError **error);
 /* The same, even if the root is not there: its file system may be on another node. */
 struct volume_config *config_load_unmounted(const char *file, const char *volume, GError **error);
+/* The file's groups and keys, of which only the names are checked.  g_key_file_unref. */
+GKeyFile *config_parse(const char *file, GError **error);
 /* The names of all volumes in the file, a NULL-terminated vector. */
 char **config_volumes(const char *file, GError **error);
 

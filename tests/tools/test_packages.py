@@ -73,6 +73,14 @@ class Leaving(unittest.TestCase):
             self.assertIn("the volume v is not finished", said)
             self.assertIn("or abandon it: migratectl abandon v", said)
 
+    def test_a_byte_order_mark(self):
+        """The programs read such a configuration, too."""
+        self.configure()
+        path = self.top / "etc/quickmigrate/quickmigrate.conf"
+        path.write_text("\ufeff" + path.read_text())
+        (self.top / "srv/v/.migrate").mkdir()
+        self.assertIn("the volume v is not finished", self.run_script("unfinished")[1])
+
     def test_purge(self):
         kept = {"v.report", "v.report.history", "v-report.json", "v-report.json.sig", "v-manifest.mtree.zst"}
         for name in kept | {"v.takeover", "v.check", ".hidden"}:

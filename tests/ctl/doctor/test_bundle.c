@@ -81,13 +81,14 @@ START_TEST(a_bundle_has_no_secrets)
 {
 	make_scratch(tree, "bundle");
 	g_autofree char *config = put_bundle(
-		"conf", "[defaults]\nhold-ms = 700\n[volume v]\nroot = /srv/" SECRET
+		"conf", "\357\273\277[defaults]\nhold-ms = 700\n[volume v]\nroot = /srv/" SECRET
 			"\nsource = smb://" SECRET "@" SECRET ".example/" SECRET
 			"\nsmb-password-file = /root/" SECRET "\nsmb-domain = " SECRET "\n");
 	g_autofree char *log = put_bundle(
 		"journalctl",
 		"#!/bin/sh\necho '2026-11-30T01:02:03+0000 migrate-retriever[7]: /srv/" SECRET
 		"/a " SECRET " b: does not answer within 5 s'\n"
+		"echo '                         " SECRET " [1]: does not answer'\n"
 		"echo '2026-11-30T01:02:04+0000 migrate-retriever[7]: hidden'\n"
 		"echo '2026-11-30T01:02:05+0000 migrate-retriever[7]: hidden'\n");
 	g_autofree char *path = g_strconcat(tree, ":", g_getenv("PATH"), NULL);
