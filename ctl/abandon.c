@@ -492,7 +492,8 @@ static enum ctl_exit remove_volume(struct abandon *abandon)
 		return CTL_REFUSED;
 	}
 	/* A file server that had started before its configuration was changed may have begun to
-	 * serve it again. */
+	 * serve it again; and somebody may have changed it since the question was asked. */
+	ctl_doors_forget();
 	if (is_served(abandon) || !is_as_it_was(abandon) || !is_this_volume(abandon) ||
 	    !remove_files(abandon))
 		return CTL_REFUSED;

@@ -232,6 +232,8 @@ char *ctl_guard_text(GKeyFile *status);
 
 /* Adds [doors] of the volume to its status, behind [guard], for root. */
 void ctl_doors_state(const struct ctl *ctl, GKeyFile *status);
+/* What servers are configured to serve is looked up once for all volumes, and after this again. */
+void ctl_doors_forget(void);
 /* [doors] in a line, g_free; NULL: there is none. */
 char *ctl_doors_text(GKeyFile *status);
 

@@ -169,17 +169,23 @@ static bool runs_here(const char *pid)
 	       its.st_dev == ours.st_dev && its.st_ino == ours.st_ino;
 }
 
+static GPtrArray *running; /* what is known of servers that run; NULL: nothing yet */
+
+void ctl_doors_forget(void)
+{
+	g_clear_pointer(&running, g_ptr_array_unref);
+}
+
 /* What all running file servers are configured to serve, each configuration once; this is looked up
- * once. */
+ * once, until it is forgotten. */
 static GPtrArray *running_servers(void)
 {
-	static GPtrArray *list;
 	g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-	DIR *dir = list ? NULL : opendir("/proc");
+	DIR *dir = running ? NULL : opendir("/proc");
 	const struct dirent *entry;
 
-	if (!list)
-		list = served_new();
+	if (!running)
+		running = served_new();
 	while (dir && (entry = readdir(dir))) {
 		g_autofree char *path = process_file(entry->d_name, "exe");
 		g_autofree char *link =
@@ -194,11 +200,11 @@ static GPtrArray *running_servers(void)
 		    !g_hash_table_add(seen, g_strconcat(samba ? "s" : "g", file, NULL)))
 			continue;
 		g_autoptr(GPtrArray) more = read_server(samba, file, be_silent);
-		g_ptr_array_extend_and_steal(list, g_steal_pointer(&more));
+		g_ptr_array_extend_and_steal(running, g_steal_pointer(&more));
 	}
 	if (dir)
 		closedir(dir);
-	return list;
+	return running;
 }
 
 /* ---- the status ------------------------------------------------------------------------------ */

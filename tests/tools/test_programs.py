@@ -10,6 +10,7 @@ import pathlib
 import pty
 import re
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -440,7 +441,36 @@ class Volume(unittest.TestCase):
                 self.assertIn("v: all that is set aside is destroyed (--dry-run lists it). Go on? [y/N]", seen)
                 self.assertEqual("nothing was done" in seen, bool(status))
 
+    def test_served_after_the_question(self):
+        """What a file server's configuration says is read again when somebody has thought about the answer."""
+        server, served = PLACE / "ganesha.nfsd", PLACE / "ganesha.conf"
+        shutil.copy("/bin/bash", server)
+        served.write_text("")
+        self.start()
+        self.ctl("attach", "v")
+        self.stop()
+        master, terminal = pty.openpty()
+        with subprocess.Popen([server, "-c", "read", "-f", served], stdin=subprocess.PIPE):
+            with subprocess.Popen([PROGRAMS["migratectl"], "--config", self.config, "abandon", "--discard", "v"],
+                                  stdin=terminal, stderr=terminal, stdout=subprocess.DEVNULL) as abandon:
+                os.close(terminal)
+                seen = ""
+                while "Go on?" not in seen:
+                    seen += os.read(master, 4096).decode()
+                served.write_text(f"EXPORT {{ Export_Id = 7; Path = {self.new}; FSAL {{ Name = VFS; }} }}")
+                os.write(master, b"y\n")
+                seen = ""
+                with contextlib.suppress(OSError):
+                    while chunk := os.read(master, 4096):
+                        seen += chunk.decode()
+        os.close(master)
+        self.assertEqual(abandon.returncode, 1, seen)
+        self.assertIn("serves it without the layer", seen)
+        self.assertTrue((self.new / ".migrate").exists())
+
     def test_no_retriever(self):
+        # Nor is one needed for what the root tells.
+        self.assertIn("is not attached", self.ctl("commit", "--yes", "v", status=1))
         # At the same time: each waits for one.
         commands = [("attach", "v"), ("status", "v"), ("errors", "v"), ("status",)]
         with concurrent.futures.ThreadPoolExecutor(len(commands)) as pool:
@@ -480,6 +510,8 @@ class Volume(unittest.TestCase):
                 (("trace", "--all", "v"), "takes no --all"),
                 (("errors", "v", "v2"), "no such volume"),
                 (("status", "--verbose"), "--verbose needs the NAME"),
+                (("doctor", "--all", "--bundle=/nonexistent"), "--bundle needs the NAME"),
+                (("doctor", "--all", "--json"), "--json needs the NAME"),
                 (("attach", "--json", "v"), "takes no --json"),
                 (("cluster", "check"), "usage: migratectl cluster check NAME"),
                 (("cluster", "check", "v", "w"), "usage: migratectl cluster check NAME"),
