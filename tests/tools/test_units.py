@@ -116,10 +116,14 @@ class Units(unittest.TestCase):
     def test_doors(self):
         """Only the answer that a volume is served past its layer keeps a file server from starting: not one that
         does not come, nor a program that fails."""
-        text = (SOURCE / "packaging/systemd/50-quickmigrate.conf.in").read_text()
-        script = re.search(r"^ExecCondition=/bin/sh -c '(.*)'$", text, re.M)[1]
-        script = script.replace("%N", "smbd").replace("$$", "$").replace(" 2 15 ", " 1 0.5 ")
-        script = script.replace("@CMAKE_INSTALL_FULL_SBINDIR@", str(self.dir))
+        places = ("packaging/systemd/50-quickmigrate.conf.in", "docs/cluster.md")
+        found = [script for place in places
+                 for script in re.findall(r"^ *ExecCondition=/bin/sh -c '(.*)'$", (SOURCE / place).read_text(), re.M)]
+        self.assertEqual(len(found), 3)
+        scripts = {re.sub(r" doors .*?;", " doors smbd;", script) for script in found}
+        scripts = {re.sub("@CMAKE_INSTALL_FULL_SBINDIR@|/usr/sbin", str(self.dir), script) for script in scripts}
+        self.assertEqual(len(scripts), 1, "they differ")
+        script = scripts.pop().replace("$$", "$").replace(" 2 15 ", " 1 0.5 ")
         for does, expected in (("exit 0", 0), ("exit 1", 255), ("exit 2", 0), ("kill -SEGV $$", 0),
                                ("trap '' TERM; sleep 30", 0)):
             with self.subTest(program=does):
