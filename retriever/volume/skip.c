@@ -288,15 +288,16 @@ static int skip_targets(struct skipping *s, char **text)
 /* Only what is meant; what the listing will say of it is not known yet. */
 static int tell_targets(const struct skipping *s, char **text)
 {
-	GString *all = g_string_new(NULL);
+	g_autoptr(GKeyFile) all = g_key_file_new();
 
-	g_string_printf(all, "[skip]\ntargets=%u\n", s->targets->len);
+	g_key_file_set_uint64(all, "skip", "targets", s->targets->len);
 	for (guint i = 0; i < s->targets->len; i++) {
 		const struct target *target = s->targets->pdata[i];
+		g_autofree char *group = g_strdup_printf("target %u", i);
 
-		g_string_append_printf(all, "[target %u]\npath=%s\n", i, target->path);
+		g_key_file_set_string(all, group, "path", target->path);
 	}
-	*text = g_string_free(all, FALSE);
+	*text = g_key_file_to_data(all, NULL, NULL);
 	return 0;
 }
 

@@ -374,6 +374,8 @@ class Volume(unittest.TestCase):
         self.assertEqual(set(re.findall(r"Provider: quickmigrate\s+Name: ([a-z]+)", notes)), steps)
 
     def test_skipped_names(self):
+        self.new = self.new.rename(PLACE / "new\\temp")    # what is skipped may well have such a path
+        self.config.write_text(re.sub("root = .*", lambda _: f"root = {self.new}", self.config.read_text()))
         (self.old / ".migrate").mkdir()
         name = str(self.new / ".migrate")
         self.start()
@@ -510,7 +512,7 @@ class Volume(unittest.TestCase):
                 (("trace", "--all", "v"), "takes no --all"),
                 (("errors", "v", "v2"), "no such volume"),
                 (("status", "--verbose"), "--verbose needs the NAME"),
-                (("doctor", "--all", "--bundle=/nonexistent"), "--bundle needs the NAME"),
+                (("doctor", "--all", f"--bundle={PLACE}/b"), "--bundle needs the NAME"),
                 (("doctor", "--all", "--json"), "--json needs the NAME"),
                 (("attach", "--json", "v"), "takes no --json"),
                 (("cluster", "check"), "usage: migratectl cluster check NAME"),
