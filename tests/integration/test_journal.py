@@ -181,7 +181,7 @@ def abandoned(args):
     with open(NEW + '/.migrate/abandoned', 'w') as file:
         file.write('all')
     os.utime(file.name, (0, 0))
-    is_refused(migration, 'goes on with what was begun', 'since it was begun 24 files', '  b/0\n')
+    is_refused(migration, 'goes on with what was begun', 'since it was begun 24 files', '  b/')
     os.remove(file.name)
     status, said = abandon(migration, '--yes', '--discard')
     same(status, 0, f'the status of what said {said}')
