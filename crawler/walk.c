@@ -512,11 +512,6 @@ const struct walk_counts *walk_counts(const struct walk *walk)
 	return &walk->counts;
 }
 
-unsigned walk_in_flight(const struct walk *walk)
-{
-	return walk->under_way[REQUEST_FILL] + walk->under_way[REQUEST_FINISH];
-}
-
 /* ---- the retriever --------------------------------------------------------------------------- */
 
 static int load_state(int fd, enum migrate_state *state)

@@ -67,7 +67,5 @@ int walk_step(struct walk *walk, unsigned window, int64_t now_ms);
 /* Whether the pass is over. */
 bool walk_over(const struct walk *walk);
 const struct walk_counts *walk_counts(const struct walk *walk);
-/* Requests under way: as many descriptors are open. */
-unsigned walk_in_flight(const struct walk *walk);
 
 #endif
