@@ -5,7 +5,7 @@
 
 #include "retriever/making/new_object.h"
 
-/* 0, MAKE_THERE, MAKE_ASK, MAKE_ASK_BARE or -errno. */
+/* An enum make_outcome or -errno. */
 int create_object(struct new_object *m);
 
 #endif

@@ -16,7 +16,7 @@ int dummy_create(int dir_fd, bool inherits, const struct source_entry *entry, co
 	int fd, ret;
 
 	if (faccessat(dir_fd, entry->name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-		return 1;
+		return -EEXIST;
 	fd = openat(dir_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
@@ -26,7 +26,7 @@ int dummy_create(int dir_fd, bool inherits, const struct source_entry *entry, co
 	if (!ret)
 		ret = migrate_record_store(fd, &rec);
 	if (!ret && linkat(fd, "", dir_fd, entry->name, AT_EMPTY_PATH) < 0)
-		ret = errno == EEXIST ? 1 : -errno;
+		ret = -errno;
 	close(fd);
 	return ret;
 }

@@ -85,9 +85,26 @@ bool make_is_known(struct retriever *retriever, const struct make_parent *parent
 	       !(parent->named && dummy_is(parent->fd, entry->name));
 }
 
+static int make_or_replace(struct new_object *m)
+{
+	struct retriever *retriever = m->retriever;
+	int ret;
+
+	do {
+		ret = retriever->copying ? refresh_entry(m) : create_object(m);
+		if (ret != MAKE_THERE || !m->parent->named ||
+		    !dummy_is(m->parent->fd, m->entry->name))
+			break;
+		g_mutex_lock(&retriever->dummy_lock);
+		ret = replace_dummy(m);
+		g_mutex_unlock(&retriever->dummy_lock);
+	} while (ret == -EAGAIN);
+	return ret;
+}
+
 int make_object(struct retriever *retriever, const struct make_parent *parent,
 		const struct source_entry *entry, const char *target,
-		const struct source_xattrs *xattrs)
+		const struct source_xattrs *xattrs, enum make_outcome *outcome)
 {
 	struct new_object m = {.retriever = retriever,
 			       .parent = parent,
@@ -96,22 +113,15 @@ int make_object(struct retriever *retriever, const struct make_parent *parent,
 			       .xattrs = xattrs,
 			       .dir_fd = parent->fd,
 			       .as = entry->name};
-	int ret;
+	const int ret = make_or_replace(&m);
 
-	do {
-		ret = retriever->copying ? refresh_entry(&m) : create_object(&m);
-		if (ret != MAKE_THERE || !parent->named || !dummy_is(parent->fd, entry->name))
-			break;
-		g_mutex_lock(&retriever->dummy_lock);
-		ret = replace_dummy(&m);
-		g_mutex_unlock(&retriever->dummy_lock);
-	} while (ret == -EAGAIN);
 	if (ret == MAKE_THERE || m.linked)
 		old_handles_name_again(retriever, entry, parent->fd, entry->name);
-	if (ret == 0 && m.linked)
+	if (ret == MAKE_DONE && m.linked)
 		links_count(retriever, &entry->attr);
 	if (parent->lacking && S_ISREG(entry->attr.mode) && !m.here &&
-	    (ret == 0 || ret == MAKE_THERE))
+	    (ret == MAKE_DONE || ret == MAKE_THERE))
 		g_atomic_int_inc(parent->lacking);
-	return ret;
+	*outcome = (enum make_outcome)MAX(ret, 0);
+	return MIN(ret, 0);
 }

@@ -24,13 +24,11 @@ bool make_is_known(struct retriever *retriever, const struct make_parent *parent
 /*
  * Makes `entry` in the directory, or takes it from the prior copy; in a copy (retriever->copying)
  * it brings what is there up to date.  target: a symbolic link's text, else NULL.  xattrs: what
- * BACKEND_XATTRS said of it, NULL where that was not asked.  Returns 0; MAKE_THERE: the name is
- * there already; MAKE_ASK: it has to be made, the old server has to be asked for xattrs first;
- * MAKE_ASK_BARE: it is here, likewise; or
- * -errno.  Any worker thread; blocks for the disk.
+ * BACKEND_XATTRS said of it, NULL where that was not asked.  0 with *outcome, or -errno.  Any
+ * worker thread; blocks for the disk.
  */
 int make_object(struct retriever *retriever, const struct make_parent *parent,
 		const struct source_entry *entry, const char *target,
-		const struct source_xattrs *xattrs);
+		const struct source_xattrs *xattrs, enum make_outcome *outcome);
 
 #endif

@@ -21,8 +21,13 @@ struct make_parent {
 	void (*brought)(struct object *object, uint64_t size);
 };
 
-/* What making returns beside 0 and -errno.  MAKE_ASK_BARE: without bytes, which are here. */
-enum make_result { MAKE_THERE = 1, MAKE_ASK, MAKE_ASK_BARE };
+/* Within retriever/making/, functions return one of these or -errno. */
+enum make_outcome {
+	MAKE_DONE,
+	MAKE_THERE,    /* the name is there already */
+	MAKE_ASK,      /* the old server has to be asked for its extended attributes first */
+	MAKE_ASK_BARE, /* the same, without its bytes, which are here */
+};
 
 /* Whether the bytes of a file with these attributes are to come with its name; never for a file
  * with several names, because each name would bring the same bytes. */

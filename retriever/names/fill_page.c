@@ -161,11 +161,14 @@ static struct make_parent parent_of(struct fill *fill)
 	return parent;
 }
 
-static int make_dummy(const struct make_parent *parent, const struct source_entry *entry)
+static int make_dummy(const struct make_parent *parent, const struct source_entry *entry,
+		      enum make_outcome *outcome)
 {
 	g_autofree char *path = make_child_path(parent->path, entry->name);
+	const int ret = dummy_create(parent->fd, parent->inherits, entry, path);
 
-	return dummy_create(parent->fd, parent->inherits, entry, path);
+	*outcome = ret == -EEXIST ? MAKE_THERE : MAKE_DONE;
+	return ret == -EEXIST ? 0 : ret;
 }
 
 /* Numbers come again: roots of subvolumes have one and the same. */
@@ -240,34 +243,35 @@ static void fail_name(struct fill *fill, const char *name, int status, const cha
 				  : name_not_made(status));
 }
 
-/* 0; MAKE_ASK, MAKE_ASK_BARE: the old server has to be asked for its extended attributes first. */
-static int make(struct fill *fill, const struct make_parent *parent,
-		const struct source_entry *entry, const char *target,
-		const struct source_xattrs *xattrs)
+/* MAKE_DONE, also where it failed; MAKE_ASK, MAKE_ASK_BARE. */
+static enum make_outcome make_entry(struct fill *fill, const struct make_parent *parent,
+				    const struct source_entry *entry, const char *target,
+				    const struct source_xattrs *xattrs)
 {
+	enum make_outcome outcome = MAKE_DONE;
 	const char *reason = NULL;
 	int ret;
 
 	if (fill->content == FILL_DUMMIES)
-		ret = make_dummy(parent, entry);
+		ret = make_dummy(parent, entry, &outcome);
 	else if (directory_is_in_itself(fill->object, fill->path, entry))
 		ret = -ELOOP;
 	else
-		ret = make_object(fill->object->retriever, parent, entry, target, xattrs);
-	if (ret == MAKE_THERE) {
+		ret = make_object(fill->object->retriever, parent, entry, target, xattrs, &outcome);
+	if (!ret && outcome == MAKE_THERE) {
 		g_atomic_int_inc(&fill->there);
 		reason = there(fill, entry);
 		ret = reason ? -EEXIST : 0;
 	}
-	if (ret >= MAKE_ASK)
-		return ret;
+	if (!ret && outcome >= MAKE_ASK)
+		return outcome;
 	if (ret == -ENOENT) /* from here, not from the old server */
 		ret = -EIO;
 	if (ret == -ENOSPC || ret == -EDQUOT)
 		g_atomic_int_inc(&fill->full);
 	if (ret < 0)
 		fail_name(fill, entry->name, ret, reason);
-	return 0;
+	return MAKE_DONE;
 }
 
 /* ---- questions ---- */
@@ -344,7 +348,7 @@ static bool do_work(const struct work *work, struct fill *fill, struct make_pare
 	}
 	parent->listing = q->listing;
 	made = directory_names_fixed(fill->object) ||
-	       !make(fill, parent, &q->entry, q->target, q->xattrs);
+	       make_entry(fill, parent, &q->entry, q->target, q->xattrs) == MAKE_DONE;
 	if (q->refused)
 		rights_note_refused(fill->object->retriever, fill->object->fd, q->name, q->refused);
 	parent->listing = NULL;
@@ -633,8 +637,8 @@ static void make_listed(struct page *page, const struct make_parent *parent,
 			const struct source_entry *entry)
 {
 	struct fill *fill = page->fill;
+	enum make_outcome outcome;
 	struct question *q;
-	int ret;
 
 	if (is_only_summed(fill, entry)) {
 		g_atomic_int_inc(&fill->lacking);
@@ -657,9 +661,9 @@ static void make_listed(struct page *page, const struct make_parent *parent,
 		ask_object(question_new(page, entry), BACKEND_READLINK);
 	else if (may_be_taken(fill, parent, entry))
 		g_queue_push_tail(&page->to_list, (gpointer)entry);
-	else if ((ret = make(fill, parent, entry, NULL, NULL))) {
+	else if ((outcome = make_entry(fill, parent, entry, NULL, NULL)) != MAKE_DONE) {
 		q = question_new(page, entry);
-		q->bare = ret == MAKE_ASK_BARE;
+		q->bare = outcome == MAKE_ASK_BARE;
 		ask_object(q, BACKEND_XATTRS);
 	}
 }

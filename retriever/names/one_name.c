@@ -96,6 +96,7 @@ static void name_make_entered(struct object *object, void *arg)
 	const struct prior *prior = object->retriever->prior;
 	int prior_fd = prior ? prior_directory(prior, n->path) : -1;
 	struct make_parent parent = directory_parent(object, n->named, n->path, prior_fd);
+	enum make_outcome outcome = MAKE_DONE;
 	const char *reason = NULL;
 	struct stat st;
 	int ret;
@@ -107,8 +108,8 @@ static void name_make_entered(struct object *object, void *arg)
 		ret = directory_is_in_itself(object, n->path, &n->entry)
 			      ? -ELOOP
 			      : make_object(object->retriever, &parent, &n->entry, n->target,
-					    n->xattrs);
-		if (ret == MAKE_THERE) {
+					    n->xattrs, &outcome);
+		if (!ret && outcome == MAKE_THERE) {
 			reason = directory_why_other(object, &n->entry);
 			ret = reason ? -EEXIST : 0;
 		}
@@ -117,20 +118,20 @@ static void name_make_entered(struct object *object, void *arg)
 	}
 	if (prior_fd >= 0)
 		close(prior_fd);
-	trace_event(TRACE_MADE, &n->req.trace, "name", 0, 0, 1, MIN(ret, 0));
+	trace_event(TRACE_MADE, &n->req.trace, "name", 0, 0, 1, ret);
 	fill_leave(object);
-	if (ret >= MAKE_ASK) {
+	if (!ret && outcome >= MAKE_ASK) {
 		name_send(n, BACKEND_XATTRS);
 		return;
 	}
 	if (ret < 0 && ret != -ENOENT)
 		errors_add_name(object->retriever->errors, object->fd, n->name, ret,
 				reason ? reason : name_not_made(ret));
-	else if (ret >= 0)
+	else if (!ret)
 		errors_forget_name(object->retriever->errors, &object->key, n->name);
 	if (ret == 0 && n->refused)
 		rights_note_refused(object->retriever, object->fd, n->name, n->refused);
-	name_answer(n, ret < 0 ? ret : 0);
+	name_answer(n, ret);
 }
 
 static void name_make(void *arg)
