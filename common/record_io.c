@@ -116,3 +116,21 @@ int migrate_record_drop(int fd)
 		return 0;
 	return -errno;
 }
+
+int migrate_is_missing(int fd)
+{
+	struct migrate_record record;
+	int ret = migrate_record_load_snapshot(fd, &record);
+
+	if (ret <= 0)
+		return ret;
+	if (record.state == MIGRATE_PARTIAL) {
+		/* what clients wrote since is here */
+		ret = migrate_extents_remove_all(&record.missing, &record.dirty);
+		ret = ret ? ret : record.missing.n > 0;
+	} else {
+		ret = record.state != MIGRATE_FILLED;
+	}
+	migrate_record_clear(&record);
+	return ret;
+}

@@ -5,14 +5,14 @@
 
 #include "lib/base/text.h"
 
-const char *describe_access(const struct inventory_rule *rule)
+static const char *describe_access(const struct inventory_rule *rule)
 {
 	static const char *const words[] = {"", "ro", "rw"};
 
 	return words[rule->access];
 }
 
-const char *describe_squash(const struct inventory_rule *rule)
+static const char *describe_squash(const struct inventory_rule *rule)
 {
 	static const char *const words[] = {"", "no_root_squash", "root_squash", "all_squash"};
 

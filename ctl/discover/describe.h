@@ -10,9 +10,5 @@
 char *describe_text(const char *host, const struct inventory *found);
 /* The same for machines, with the notes.  json_node_unref. */
 JsonNode *describe_json(const char *host, const struct inventory *found);
-/* "ro", "rw" or "". */
-const char *describe_access(const struct inventory_rule *rule);
-/* "root_squash", "no_root_squash", "all_squash" or "". */
-const char *describe_squash(const struct inventory_rule *rule);
 
 #endif

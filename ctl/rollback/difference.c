@@ -172,7 +172,9 @@ static bool is_the_same(const struct tree *tree, const struct node *node)
 	       (has_no_ctime(tree, node) || has_attributes(tree, node));
 }
 
-bool difference_is_as_left(const struct tree *tree, const struct node *node)
+/* Whether nobody else has touched the object on the old server since the way back left it, or since
+ * the switch, as far as its times tell. */
+static bool is_untouched(const struct tree *tree, const struct node *node)
 {
 	return node->was_carried ? is_as_carried(node)
 				 : last_of(node->old.st_ctim) <= tree->switched;
@@ -187,7 +189,7 @@ bool difference_is_renamed(const struct tree *tree, const struct node *node)
 			    has_no_ctime(tree, node);
 
 	return node->strayed &&
-	       (!difference_is_as_left(tree, node) ||
+	       (!is_untouched(tree, node) ||
 		(untold && (tree_has_one_name(node) || !(node->flags & JOURNAL_SCANNED))));
 }
 
@@ -206,8 +208,7 @@ bool difference_root_is_as_left(const struct tree *tree)
 
 bool difference_by_others(const struct tree *tree, const struct node *node)
 {
-	if (node == tree->root ? difference_root_is_as_left(tree)
-			       : difference_is_as_left(tree, node))
+	if (node == tree->root ? difference_root_is_as_left(tree) : is_untouched(tree, node))
 		return false;
 	if (!node->why && is_the_same(tree, node))
 		return false;

@@ -24,9 +24,6 @@ bool difference_is_none(const struct tree *tree, const struct node *node, const 
 /* The ctime that the old server's object had when it got its present data.  Names and attributes
  * that the way back gave may have moved its ctime since. */
 int64_t difference_version(const struct node *node);
-/* Whether nobody else has touched the object on the old server since the way back left it, or since
- * the switch, as far as its times tell. */
-bool difference_is_as_left(const struct tree *tree, const struct node *node);
 /* Whether somebody else gave the object a name on the old server that it never had here. */
 bool difference_is_renamed(const struct tree *tree, const struct node *node);
 /* Whether nobody else has touched the root on the old server.  TARGET_STAGE moves its ctime: if a

@@ -42,6 +42,7 @@ struct transfer {
 };
 
 static void read_done(struct backend_request *req);
+static void transfer_again(struct object *object);
 static bool is_of(const struct backend_request *req, const void *object);
 
 static void transfer_free(struct transfer *t)
@@ -315,7 +316,9 @@ void transfer_fetch(struct object *object, uint64_t start, uint64_t end, bool ba
 	durability_after_round(object->retriever, fetch_later, later);
 }
 
-void transfer_again(struct object *object)
+/* Called when the object has a new handle on the old server, or when replies to earlier reads
+ * cannot be used: answers the waiters whose ranges are here, and reads again for the others. */
+static void transfer_again(struct object *object)
 {
 	struct transfer *list = NULL;
 	GQueue waiters = G_QUEUE_INIT;

@@ -36,8 +36,4 @@ void transfer_fetch_now(struct object *object, uint64_t start, uint64_t end, boo
  * server yet.  False: it is answered, or is not waiting for the old server. */
 bool transfer_cancel(struct object *object, void *arg);
 
-/* Called when the object has a new handle on the old server, or when replies to earlier reads
- * cannot be used: answers the waiters whose ranges are here, and reads again for the others. */
-void transfer_again(struct object *object);
-
 #endif

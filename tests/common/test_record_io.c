@@ -163,6 +163,57 @@ START_TEST(system_errors)
 }
 END_TEST
 
+/* A record that lacks nothing yet, of this mount. */
+static void nothing_missing(void)
+{
+	migrate_record_clear(&rec);
+	rec = (struct migrate_record){.state = MIGRATE_PARTIAL, .size = SIZE};
+	ck_assert_int_eq(migrate_binding_get(fd, NULL, &rec.binding), 0);
+	migrate_mount_epoch(fd, rec.epoch);
+}
+
+static int with_record(void)
+{
+	ck_assert_int_eq(migrate_record_store(fd, &rec), 0);
+	return migrate_is_missing(fd);
+}
+
+START_TEST(missing_of_a_file)
+{
+	nothing_missing();
+	ck_assert_int_eq(migrate_is_missing(fd), 0);
+	ck_assert_int_eq(with_record(), 0);
+	ck_assert_int_eq(migrate_extents_add(&rec.missing, 4096, SIZE), 0);
+	ck_assert_int_eq(with_record(), 1);
+	ck_assert_int_eq(migrate_extents_add(&rec.dirty, 4096, 50000), 0);
+	ck_assert_int_eq(with_record(), 1);
+	ck_assert_int_eq(migrate_extents_add(&rec.dirty, 50000, SIZE), 0);
+	ck_assert_int_eq(with_record(), 0); /* clients wrote it since */
+	rec.epoch[0] ^= 1;
+	ck_assert_int_eq(with_record(), 1); /* before the machine was started again */
+	rec.binding.bytes[0] ^= 1;
+	ck_assert_int_eq(with_record(), 0); /* another inode's */
+	ck_assert_int_eq(fsetxattr(fd, "security.migrate", "rubbish", 7, 0), 0);
+	ck_assert_int_eq(migrate_is_missing(fd), -EBADMSG);
+	ck_assert_int_lt(migrate_is_missing(-1), 0);
+}
+END_TEST
+
+START_TEST(missing_of_a_state)
+{
+	static const struct {
+		enum migrate_state state;
+		int missing;
+	} all[] = {{MIGRATE_DUMMY, 1}, {MIGRATE_UNFILLED, 1}, {MIGRATE_FILLED, 0}};
+
+	nothing_missing();
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		rec.state = all[i].state;
+		ck_assert_int_eq(with_record(), all[i].missing);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = tcase_create("record_io");
@@ -176,5 +227,7 @@ int main(void)
 	tcase_add_test(tcase, clipped_to_the_size);
 	tcase_add_test(tcase, dirty_of_another_mount);
 	tcase_add_test(tcase, system_errors);
+	tcase_add_test(tcase, missing_of_a_file);
+	tcase_add_test(tcase, missing_of_a_state);
 	return run_case(tcase);
 }

@@ -42,7 +42,8 @@ bool rpc_finish(struct rpc_context *rpc, struct rpc_call *call, int started)
 	return call->done && call->status == RPC_STATUS_SUCCESS;
 }
 
-int rpc_port(const char *text)
+/* A port number of the question; ends the process if it is none. */
+static int parse_port(const char *text)
 {
 	char *end;
 	const long port = strtol(text, &end, 10);
@@ -60,7 +61,7 @@ struct rpc_context *rpc_connected(const char *address, const char *port)
 	if (!rpc)
 		_exit(4);
 	if (!rpc_finish(rpc, &call,
-			rpc_connect_async(rpc, address, rpc_port(port), rpc_done, &call)))
+			rpc_connect_async(rpc, address, parse_port(port), rpc_done, &call)))
 		answer_failed("port %s lets nobody connect (%s)", port, call.why);
 	return rpc;
 }

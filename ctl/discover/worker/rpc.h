@@ -26,7 +26,5 @@ bool rpc_finish(struct rpc_context *rpc, struct rpc_call *call, int started);
 /* Connects, as root if it can, for servers that want a low port.  Without a connection it says so
  * and ends the process. */
 struct rpc_context *rpc_connected(const char *address, const char *port);
-/* A port number of the question; ends the process if it is none. */
-int rpc_port(const char *text);
 
 #endif
