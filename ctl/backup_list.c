@@ -5,7 +5,6 @@
 #include <fts.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/migrate.h"

@@ -2,7 +2,6 @@
 /* Commands for several volumes. */
 #include "ctl/ctl.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -3,7 +3,6 @@
 #include "ctl/ctl.h"
 
 #include "journal/store/close.h"
-#include "journal/store/live.h"
 #include "journal/store/reader.h"
 #include "lib/base/text.h"
 #include "lib/config/config.h"

@@ -10,7 +10,6 @@
 #include "ctl/ask_all.h"
 #include "lib/base/terminal.h"
 #include "lib/base/text.h"
-#include "lib/config/config.h"
 
 #define ANSWER_US (5 * G_USEC_PER_SEC) /* a retriever that takes longer is shown as silent */
 #define HEAD	  4		       /* lines that are no volume's */

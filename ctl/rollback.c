@@ -4,7 +4,6 @@
 
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "ctl/rollback/run.h"

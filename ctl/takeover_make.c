@@ -18,7 +18,6 @@
 #include "ctl/discover/mounts.h"
 #include "lib/base/error.h"
 #include "lib/base/spawn.h"
-#include "lib/config/config_limits.h"
 
 #define NAME_SECONDS 60 /* for one directory's name */
 

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/migrate.h"
 #include "lib/base/text.h"
 
 #define PAUSE_MS  200

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <glib.h>
-#include <stdio.h>
 #include <sys/stat.h>
 
 char *device_of(const char *path)

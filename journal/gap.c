@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "journal/gap.h"
 
-#include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "journal/store/live.h"
 

@@ -3,7 +3,6 @@
 
 #include <glib.h>
 #include <poll.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>

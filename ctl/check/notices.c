@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "ctl/check/notices.h"
 
-#include <string.h>
-
 #define GROUP "losses"
 
 struct kind {

@@ -2,7 +2,6 @@
 #include "ctl/check/read_trials.h"
 
 #include <errno.h>
-#include <string.h>
 
 #define GROUP "readable"
 #define SHOWN 64 /* files of one kind that are remembered while it is tried */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "ctl/discover/describe.h"
 
-#include <string.h>
-
 #include "lib/base/text.h"
 
 static const char *describe_access(const struct inventory_rule *rule)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include <netdb.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "ctl/discover/draft.h"
 #include "ctl/discover/quote.h"

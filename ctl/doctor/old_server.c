@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>

@@ -2,7 +2,6 @@
 #include "ctl/report/final.h"
 
 #include <errno.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "lib/base/text.h"

@@ -11,7 +11,6 @@
 #include <sys/ioctl.h>
 #include <sys/xattr.h>
 
-#include "common/migrate.h"
 #include "lib/acl/nt_acl.h"
 #include "lib/acl/smb_descriptor.h"
 #include "lib/base/mtime.h"

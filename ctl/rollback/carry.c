@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "ctl/rollback/carry.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "common/migrate.h"
-#include "ctl/rollback/attrs.h"
 #include "ctl/rollback/content.h"
 #include "ctl/rollback/difference.h"
 #include "ctl/rollback/displace.h"

@@ -2,7 +2,6 @@
 #include "ctl/rollback/check_tree.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>

@@ -4,8 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "common/migrate.h"
-
 #define CHANGED "was changed on the old server while it was carried"
 #define ROUNDS	16 /* numbers may be others after each rename, as over some FUSE file systems */
 

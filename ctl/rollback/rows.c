@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "common/migrate.h"
-#include "journal/store/layout.h"
 
 #define DOUBTS (JOURNAL_SCANNED | JOURNAL_MAYBE | JOURNAL_RETURNED | JOURNAL_GONE)
 

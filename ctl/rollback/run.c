@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "ctl/rollback/check_tree.h"
 #include "ctl/rollback/difference.h"

@@ -2,10 +2,8 @@
 #include "ctl/rollback/smb_set.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "ctl/rollback/smb_attrs.h"
-#include "lib/source/smb/smb_listing.h"
 #include "lib/source/smb/smb_text.h"
 
 int smb_ask(struct smb_call *call, struct backend_request *req, enum backend_op op,

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/migrate.h"
 #include "ctl/rollback/attrs.h"
 #include "ctl/rollback/content.h"
 #include "ctl/rollback/displace.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "lib/base/private_file.h"
 
-#include <stddef.h>
 #include <unistd.h>
 
 const char *private_file_objection(const struct stat *st)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "lib/base/terminal.h"
 
-#include <string.h>
 #include <sys/ioctl.h>
 
 static unsigned cells_of(gunichar c)

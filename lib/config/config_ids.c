@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "lib/config/config_ids.h"
 
-#include <string.h>
-
 #include "lib/config/owners.h"
 #include "lib/config/sids.h"
 #include "lib/config/smb_url.h"
-#include "lib/config/source_config.h"
 
 static gboolean parse_sid_map(struct sid_map **map, bool ids, const struct config_place *at,
 			      GError **error)

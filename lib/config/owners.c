@@ -2,9 +2,6 @@
 #include "lib/config/owners.h"
 #include "lib/config/parse.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 struct range {
 	uint32_t first, last, to;
 };

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "lib/report/omissions.h"
 
-#include <endian.h>
 #include <errno.h>
 #include <glib.h>
 #include <linux/limits.h>
 #include <string.h>
 #include <sys/xattr.h>
 
-#include "common/migrate.h"
 #include "lib/acl/nfs4_posix.h"
 #include "lib/acl/nt_acl.h"
 #include "lib/source/posix_acl.h"

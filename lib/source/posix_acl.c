@@ -3,7 +3,6 @@
 
 #include <linux/posix_acl.h>
 #include <linux/posix_acl_xattr.h>
-#include <string.h>
 #include <sys/xattr.h>
 
 #define HEADER_LEN 4

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "lib/source/source_nfs4_acl.h"
 
-#include <stdbool.h>
-
 struct letter {
 	uint32_t bit;
 	char letter;

@@ -2,7 +2,6 @@
 #include "retriever/compare/mend_mark.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 

@@ -2,7 +2,6 @@
 #include "retriever/data/fetch.h"
 
 #include <errno.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "lib/source/gate.h"

@@ -2,10 +2,8 @@
 #include "retriever/data/refind.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "lib/base/latch.h"
 #include "lib/source/gate.h"

@@ -10,7 +10,6 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "common/migrate.h"
 #include "lib/acl/nfs4_nt.h"
 #include "lib/acl/nfs4_posix.h"
 #include "lib/acl/smb_descriptor.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "retriever/making/new_object.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 

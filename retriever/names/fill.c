@@ -28,7 +28,6 @@
 #include "lib/source/gate.h"
 #include "retriever/copies/listing_sum.h"
 #include "retriever/copies/name_diff.h"
-#include "retriever/copies/prior.h"
 #include "retriever/data/refind.h"
 #include "retriever/data/rights.h"
 #include "retriever/data/version.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "retriever/names/later.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 

@@ -2,7 +2,6 @@
 #include "retriever/progress/counters_file.h"
 
 #include "lib/base/filetree.h"
-#include "retriever/objects/private.h"
 
 #define STATE_FILE "state"
 

@@ -12,7 +12,6 @@
 #include "lib/base/advice.h"
 #include "lib/base/filetree.h"
 #include "lib/base/project.h"
-#include "retriever/copies/aside.h"
 #include "retriever/copies/copy_mark.h"
 #include "retriever/copies/lost_found.h"
 #include "retriever/copies/prior.h"

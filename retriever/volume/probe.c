@@ -14,7 +14,6 @@
 
 #include "common/record.h"
 #include "lib/base/advice.h"
-#include "retriever/objects/damage.h"
 
 #define USE  "use ext4, xfs or btrfs"
 #define SIZE (1 << 20)

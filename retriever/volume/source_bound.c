@@ -9,7 +9,6 @@
 #include "lib/config/nfs_url.h"
 #include "lib/config/smb_url.h"
 #include "lib/config/url.h"
-#include "retriever/objects/private.h"
 
 #define URL_MAX	 8192
 #define NFS_PORT 2049

@@ -7,7 +7,6 @@
  * then the process has no rights, can open nothing, and ends when migratectl has waited long
  * enough.
  */
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 struct proof_sorter {
 	FILE *to, *from; /* to: NULL once all lines were added */

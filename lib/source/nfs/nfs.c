@@ -5,7 +5,6 @@
 
 #include "lib/source/nfs/nfs_conn.h"
 #include "lib/source/nfs/nfs_gather.h"
-#include "lib/source/nfs/nfs_net.h"
 
 #define MAX_DEMAND     8
 #define MAX_BACKGROUND 16
