@@ -132,8 +132,6 @@ static bool has_only(int fd, bool (*may_be)(int fd, const char *name))
 
 static bool nothing(int fd, const char *name)
 {
-	(void)fd;
-	(void)name;
 	return false;
 }
 

@@ -34,7 +34,6 @@ static atomic_int stop;
 
 static void take_signal(int number)
 {
-	(void)number;
 	stop = 1;
 }
 

@@ -20,7 +20,6 @@ static const char *opt_compare, *opt_tool, *opt_nodes, *opt_doors;
 
 static void print_difference(void *arg, const char *key, const char *here, const char *there)
 {
-	(void)arg;
 	printf("%s: here %s, there %s\n", key, here ? here : ITEMS_NOT_HERE,
 	       there ? there : ITEMS_NOT_HERE);
 }

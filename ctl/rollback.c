@@ -23,7 +23,6 @@ static bool stop;
 
 static void take_signal(int number)
 {
-	(void)number;
 	stop = true;
 }
 

@@ -11,8 +11,6 @@
 
 static void ignore(void *arg, const char *what)
 {
-	(void)arg;
-	(void)what;
 }
 
 static bool is_same_content(struct tree *tree, const struct node *node, const char *path)

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "common/record.h"
 #include "ctl/rollback/target_ops.h"
 #include "ctl/rollback/smb_give.h"
 #include "ctl/rollback/smb_private.h"
@@ -72,17 +73,6 @@ static const char *smb_objection(const char *path, mode_t mode)
 
 /* ---- looking --------------------------------------------------------------------------------- */
 
-static struct timespec timespec_of(int64_t ns)
-{
-	struct timespec t = {ns / 1000000000, ns % 1000000000};
-
-	if (t.tv_nsec < 0) {
-		t.tv_sec--;
-		t.tv_nsec += 1000000000;
-	}
-	return t;
-}
-
 /* Finds only an object whose name is spelled in this way: a name that differs in case is another
  * one, though both cannot exist. */
 static int smb_stat(struct target *target, const char *path, struct stat *st)
@@ -100,10 +90,10 @@ static int smb_stat(struct target *target, const char *path, struct stat *st)
 			    .st_mode = req.attr.mode & S_IFMT,
 			    .st_nlink = req.attr.nlink,
 			    .st_size = (off_t)req.attr.size,
-			    .st_atim = timespec_of(req.attr.atime),
-			    .st_mtim = timespec_of(req.attr.mtime),
+			    .st_atim = migrate_timespec(req.attr.atime),
+			    .st_mtim = migrate_timespec(req.attr.mtime),
 			    /* a Samba's is the time of the last write, which copies keep */
-			    .st_ctim = timespec_of(MAX(
+			    .st_ctim = migrate_timespec(MAX(
 				    req.attr.ctime, smb_time(smb_call_created(call_of(target)))))};
 	return 0;
 }
@@ -191,18 +181,11 @@ static int smb_mkdir(struct target *target, const char *path)
 
 static int smb_symlink(struct target *target, const char *text, const char *path)
 {
-	(void)target;
-	(void)text;
-	(void)path;
 	return -EOPNOTSUPP;
 }
 
 static int smb_mknod(struct target *target, const char *path, mode_t mode, dev_t device)
 {
-	(void)target;
-	(void)path;
-	(void)mode;
-	(void)device;
 	return -EOPNOTSUPP;
 }
 
@@ -463,7 +446,6 @@ static int smb_open(struct target *target, const char *path, bool data, struct t
 {
 	struct smb_file *opened = g_new0(struct smb_file, 1);
 
-	(void)data;
 	opened->file.target = target;
 	opened->path = g_strdup(path);
 	*file = &opened->file;

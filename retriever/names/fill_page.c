@@ -89,10 +89,8 @@ static void list_next_directory(struct page *page);
 
 static void start_work(struct fill *fill, void (*fn)(void *arg), void *arg)
 {
-	if (fill->priority == BACKEND_BACKGROUND)
-		jobs_run(fill->object->retriever->jobs, JOB_BACKGROUND, fn, arg);
-	else
-		jobs_run(fill->object->retriever->jobs, JOB_DEMAND, fn, arg);
+	jobs_run(fill->object->retriever->jobs,
+		 fill->priority == BACKEND_BACKGROUND ? JOB_BACKGROUND : JOB_DEMAND, fn, arg);
 }
 
 static void page_done_one(struct page *page)
