@@ -110,7 +110,7 @@ static void notice_absence(struct crawl *crawl, int64_t now)
 /* ---- the loop -------------------------------------------------------------------------------- */
 
 /* Waits for an event, at most timeout_ms (-1: without limit), and handles it. */
-static void turn(struct crawl *crawl, int timeout_ms)
+static void poll_once(struct crawl *crawl, int timeout_ms)
 {
 	struct pollfd fds[] = {
 		{.fd = migrate_volume_fd(crawl->volume), .events = POLLIN},
@@ -161,7 +161,7 @@ static char *command_answer(struct crawl *crawl, const char *command)
 		return NULL;
 	}
 	while (!answer.done && going_on(crawl))
-		turn(crawl, -1);
+		poll_once(crawl, -1);
 	if (!answer.done) {
 		/* The callback's memory ends with this function: no callback may come later. */
 		migrate_volume_free(g_steal_pointer(&crawl->volume));
@@ -184,7 +184,7 @@ static void do_pass(struct crawl *crawl, unsigned flags)
 		int wait = walk_step(crawl->walk, window, clock_ms());
 
 		if (!walk_over(crawl->walk))
-			turn(crawl, wait);
+			poll_once(crawl, wait);
 	}
 }
 
@@ -202,7 +202,7 @@ static void pause_for(struct crawl *crawl, unsigned ms)
 	int64_t now;
 
 	while ((now = clock_ms()) < until && going_on(crawl))
-		turn(crawl, (int)(until - now));
+		poll_once(crawl, (int)(until - now));
 }
 
 static bool root_is_normal(const struct crawl *crawl)
@@ -258,7 +258,7 @@ static bool open_root(struct crawl *crawl)
 
 /* Gets the settings from the retriever.  FALSE: the crawler cannot work; a line on stderr says
  * why. */
-static bool prepare(struct crawl *crawl)
+static bool prepare_crawl(struct crawl *crawl)
 {
 	const struct crawl_options *options = crawl->options;
 	g_autofree char *settings = command_answer(crawl, "settings");
@@ -287,7 +287,7 @@ static bool prepare(struct crawl *crawl)
 	return open_root(crawl);
 }
 
-static enum crawl_exit report(struct crawl *crawl, enum policy_step step)
+static enum crawl_exit report_rest(struct crawl *crawl, enum policy_step step)
 {
 	const struct walk_counts *counts = walk_counts(crawl->walk);
 	const char *volume = crawl->options->volume;
@@ -323,10 +323,10 @@ static enum crawl_exit crawl(struct crawl *crawl)
 {
 	enum policy_step step = STEP_DONE;
 
-	if (prepare(crawl)) {
+	if (prepare_crawl(crawl)) {
 		step = do_passes(crawl);
 		if (going_on(crawl))
-			return report(crawl, step);
+			return report_rest(crawl, step);
 	} else if (going_on(crawl)) {
 		return CRAWL_REFUSED;
 	}

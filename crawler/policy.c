@@ -42,7 +42,7 @@ static enum policy_step first_step(const struct policy *policy, bool names_compl
 
 /* A pass with the same counts as the pass before brought nothing, either: each attempt at a
  * directory that fails makes a copy list all below that directory anew. */
-static bool brought(struct policy *policy, const struct policy_result *result)
+static bool note_progress(struct policy *policy, const struct policy_result *result)
 {
 	bool as_before = result->advanced == policy->advanced && result->left == policy->left;
 
@@ -56,9 +56,10 @@ static bool brought(struct policy *policy, const struct policy_result *result)
  * and once more if only the counts say that nothing came: with an old server that is away a pass is
  * long, and no directory fails.
  */
-static bool again(struct policy *policy, const struct policy_result *result, unsigned *pause_ms)
+static bool wants_another_pass(struct policy *policy, const struct policy_result *result,
+			       unsigned *pause_ms)
 {
-	policy->idle = brought(policy, result) ? 0 : policy->idle + 1;
+	policy->idle = note_progress(policy, result) ? 0 : policy->idle + 1;
 	if (policy->once || policy->idle >= IDLE_PASSES ||
 	    (policy->idle && !result->busy && (!result->advanced || policy->idle > 1)))
 		return false;
@@ -78,13 +79,13 @@ enum policy_step policy_next(struct policy *policy, const struct policy_result *
 	} else if (policy->step == STEP_NAMES) {
 		/* Data are moved even if something is left over: its names are tried again with the
 		 * data. */
-		bool repeat = result->left && again(policy, result, pause_ms);
+		bool repeat = result->left && wants_another_pass(policy, result, pause_ms);
 
 		if (!repeat && policy->metadata_only)
 			policy->step = result->left ? STEP_LEFT : STEP_DONE;
 		else if (!repeat)
 			policy->step = STEP_DATA, policy->idle = 0, policy->advanced = 0;
-	} else if (policy->step == STEP_DATA && !again(policy, result, pause_ms)) {
+	} else if (policy->step == STEP_DATA && !wants_another_pass(policy, result, pause_ms)) {
 		policy->step = STEP_LEFT;
 	}
 	return policy->step;

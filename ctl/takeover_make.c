@@ -43,7 +43,7 @@ static void leave_out(struct making *making, const char *path, const char *why)
 /* ---- which directories ----------------------------------------------------------------------- */
 
 /* The path below the source's, "." for that; NULL: it is neither that nor below. */
-static const char *below(const char *top, const char *path)
+static const char *path_below(const char *top, const char *path)
 {
 	const size_t len = strcmp(top, "/") ? strlen(top) : 0;
 
@@ -61,7 +61,7 @@ static void add_path(struct making *making, GPtrArray *paths, const char *told)
 
 	for (size_t len = strlen(path); len > 1 && path[len - 1] == '/'; len--)
 		path[len - 1] = '\0';
-	if (!below(making->top, path) ||
+	if (!path_below(making->top, path) ||
 	    g_ptr_array_find_with_equal_func(paths, path, g_str_equal, NULL))
 		return;
 	for (const char *at = path; *at; at++)
@@ -87,7 +87,7 @@ static GPtrArray *find_paths(struct making *making, GError **error)
 	paths = g_ptr_array_new_with_free_func(g_free);
 	add_path(making, paths, making->top);
 	for (guint i = 0; named && named[i]; i++)
-		if (below(making->top, named[i]))
+		if (path_below(making->top, named[i]))
 			add_path(making, paths, named[i]);
 		else
 			leave_out(making, named[i], "it is not below the volume's source");
@@ -191,7 +191,7 @@ static void put_state(struct making *making, const struct migrate_alias *alias)
 
 static void add_handle(struct making *making, const struct mounts_handle *handle)
 {
-	const char *path = below(making->top, handle->path);
+	const char *path = path_below(making->top, handle->path);
 	struct migrate_alias alias = {
 		.old_len = (uint8_t)handle->len, .fileid = handle->fileid, .fsid = handle->fsid};
 	int fd, result;

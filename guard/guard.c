@@ -355,7 +355,7 @@ static void leave_guard(struct guard *guard)
 			guard->config->root);
 }
 
-static gboolean lost(struct guard *guard, int failed, GError **error)
+static gboolean set_lost_error(struct guard *guard, int failed, GError **error)
 {
 	g_set_error(error, G_FILE_ERROR, (gint)g_file_error_from_errno(failed),
 		    "%s: fanotify: %s; it is started again", guard->config->root,
@@ -379,7 +379,7 @@ gboolean guard_turn(struct guard *guard, GError **error)
 		failed = fds[group].revents ? marks_read(&guard->marks, group, take_event, guard)
 					    : 0;
 		if (failed)
-			return lost(guard, failed, error);
+			return set_lost_error(guard, failed, error);
 	}
 	if (migrate_volume_dispatch(guard->volume, 0) == -EPROTO) {
 		g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_INVAL,
@@ -395,7 +395,7 @@ gboolean guard_turn(struct guard *guard, GError **error)
 		return FALSE;
 	}
 	if (guard->unmarked)
-		return lost(guard, ESTALE, error);
+		return set_lost_error(guard, ESTALE, error);
 	if (!guard->stop)
 		return TRUE;
 	if (!guard->stopped)

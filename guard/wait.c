@@ -60,7 +60,7 @@ bool waits_is_whole(const struct migrate_stub *stub)
 
 /* ---- one that waits -------------------------------------------------------------------------- */
 
-static void drop(struct wait *wait)
+static void drop_wait(struct wait *wait)
 {
 	struct waits *waits = wait->waits;
 
@@ -71,7 +71,7 @@ static void drop(struct wait *wait)
 	g_free(wait);
 }
 
-static void answer(struct wait *wait, int error, const char *why)
+static void answer_wait(struct wait *wait, int error, const char *why)
 {
 	if (!wait->answered) {
 		wait->waits->waiting--;
@@ -81,7 +81,7 @@ static void answer(struct wait *wait, int error, const char *why)
 	wait->answered = true;
 	wait->goes_on = false;
 	if (!wait->request)
-		drop(wait);
+		drop_wait(wait);
 }
 
 /* What a process may be told. */
@@ -99,11 +99,11 @@ static void wait_request_done(void *arg, int status)
 	wait->request = 0;
 	wait->waits->demands -= wait->demand;
 	if (wait->answered && !wait->goes_on) {
-		drop(wait);
+		drop_wait(wait);
 		return;
 	}
 	if (status && status != -EAGAIN) {
-		answer(wait, error_of(status), g_strerror(-status));
+		answer_wait(wait, error_of(status), g_strerror(-status));
 		return;
 	}
 	if (!status && wait->next) {
@@ -143,11 +143,11 @@ static void go_on(struct wait *wait)
 
 	wait->again = 0;
 	if (error) {
-		answer(wait, EIO, g_strerror(error));
+		answer_wait(wait, EIO, g_strerror(error));
 	} else if (waits_is_whole(&stub)) {
-		answer(wait, 0, NULL);
+		answer_wait(wait, 0, NULL);
 	} else if (stub.state == MIGRATE_DUMMY) {
-		answer(wait, EIO, "its attributes are not here yet: list its directory first");
+		answer_wait(wait, EIO, "its attributes are not here yet: list its directory first");
 	} else {
 		wait->directory = stub.state == MIGRATE_UNFILLED;
 		wait->demand = wait->waits->demands < DEMANDS;
@@ -172,7 +172,7 @@ struct waits *waits_new(struct migrate_volume *volume, unsigned limit, waits_ans
 	return waits;
 }
 
-static struct wait *add(struct waits *waits, const struct marks_event *event, uid_t uid)
+static struct wait *add_wait(struct waits *waits, const struct marks_event *event, uid_t uid)
 {
 	struct wait *wait = g_new0(struct wait, 1);
 
@@ -213,7 +213,7 @@ static void add_brief(struct waits *waits, const struct marks_event *event, uid_
 		wait->deadline = clock_ms() + waits->limit_ms;
 		wait->answered = wait->goes_on = false;
 	} else {
-		wait = add(waits, event, uid);
+		wait = add_wait(waits, event, uid);
 	}
 	wait->comes_again = true;
 	wait->away = clock_ms() + (waits->brief++ < BRIEF_MAX ? BRIEF_MS : 0);
@@ -227,7 +227,7 @@ void waits_add(struct waits *waits, const struct marks_event *event, uid_t uid, 
 	if (comes_again)
 		add_brief(waits, event, uid);
 	else
-		go_on(add(waits, event, uid));
+		go_on(add_wait(waits, event, uid));
 }
 
 bool waits_are_full(const struct waits *waits, uid_t uid)
@@ -265,12 +265,12 @@ static void fill_ahead(struct waits *waits, int dir_fd, const char *name)
 	if (event.fd < 0)
 		return;
 	if (!migrate_stub_load(event.fd, &stub) && stub.state == MIGRATE_UNFILLED) {
-		wait = add(waits, &event, 0);
+		wait = add_wait(waits, &event, 0);
 		wait->answered = wait->directory = wait->ahead = true;
 		waits->ahead++;
 		wait->request = ask_retriever(wait, &stub);
 		if (!wait->request)
-			drop(wait);
+			drop_wait(wait);
 	} else {
 		close(event.fd);
 	}
@@ -305,7 +305,7 @@ static void check_wait(struct wait *wait, gint64 now)
 	if (now >= wait->deadline) {
 		if (wait->request && !wait->directory)
 			migrate_cancel(wait->waits->volume, wait->request);
-		answer(wait, EIO, LATE_TEXT);
+		answer_wait(wait, EIO, LATE_TEXT);
 	} else if (wait->again && now >= wait->again) {
 		go_on(wait);
 	}
@@ -338,7 +338,7 @@ void waits_fail(struct waits *waits)
 
 	for (GList *at = waits->all; at; at = next) {
 		next = at->next;
-		answer(at->data, EIO, "the guard ends");
+		answer_wait(at->data, EIO, "the guard ends");
 	}
 }
 

@@ -102,7 +102,7 @@ static bool was_written(struct apply *apply, const struct migrate_binding *objec
 	return volume_exists(apply->volume, object, &st) && migrate_ns(st.st_mtim) >= apply->since;
 }
 
-static void closed(struct apply *apply, const struct migrate_binding *object)
+static void note_closed(struct apply *apply, const struct migrate_binding *object)
 {
 	int64_t *settled = g_new(int64_t, 1);
 
@@ -153,8 +153,8 @@ static void look_elsewhere(struct apply *apply)
 /* ---- names ----------------------------------------------------------------------------------- */
 
 /* Before the store is told.  Names of what was made are of no interest. */
-static void remember(struct apply *apply, const struct migrate_binding *object,
-		     const struct journal_place *place, bool came)
+static void remember_name(struct apply *apply, const struct migrate_binding *object,
+			  const struct journal_place *place, bool came)
 {
 	struct journal_row row;
 	struct name *name, *known;
@@ -180,7 +180,7 @@ static void remember(struct apply *apply, const struct migrate_binding *object,
 	g_hash_table_add(apply->names, name);
 }
 
-static void doubt(struct apply *apply, const struct migrate_binding *object)
+static void note_doubt(struct apply *apply, const struct migrate_binding *object)
 {
 	g_hash_table_add(apply->doubtful, g_memdup2(object, sizeof(*object)));
 }
@@ -218,22 +218,22 @@ static void look_up(struct apply *apply, int64_t settled)
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-static void came(struct apply *apply, const struct event *event)
+static void apply_came(struct apply *apply, const struct event *event)
 {
 	const bool directory = event->mask & FAN_ONDIR;
 
 	if (journal_store_find(apply->store, &event->object, NULL))
-		remember(apply, &event->object, &event->from, true);
+		remember_name(apply, &event->object, &event->from, true);
 	journal_store_made(apply->store, &event->object, directory, &event->from);
 	if (directory)
 		volume_note(apply->volume, &event->object, VOLUME_WITHIN);
 }
 
-static void went(struct apply *apply, const struct event *event)
+static void apply_went(struct apply *apply, const struct event *event)
 {
-	remember(apply, &event->object, &event->from, false);
+	remember_name(apply, &event->object, &event->from, false);
 	journal_store_removed(apply->store, &event->object, event->mask & FAN_ONDIR, &event->from);
-	doubt(apply, &event->object);
+	note_doubt(apply, &event->object);
 }
 
 /* One of several names' events; which of them was the last is to be seen. */
@@ -243,19 +243,19 @@ static void came_or_went(struct apply *apply, const struct event *event)
 
 	if (both &&
 	    volume_holds(apply->volume, &event->object, &event->from.dir, event->from.name) > 0) {
-		went(apply, event);
-		came(apply, event);
+		apply_went(apply, event);
+		apply_came(apply, event);
 		return;
 	}
 	if (event->mask & FAN_CREATE)
-		came(apply, event);
+		apply_came(apply, event);
 	if (event->mask & FAN_DELETE)
-		went(apply, event);
+		apply_went(apply, event);
 }
 
 /* Into the volume, or out of it.  What happens to an object out there is not told, nor is what
  * happens below a directory, in whatever other one that comes back. */
-static void crossed(struct apply *apply, const struct event *event, bool known, bool in)
+static void apply_crossed(struct apply *apply, const struct event *event, bool known, bool in)
 {
 	struct journal_durable *state = journal_store_state(apply->store);
 	const bool directory = event->mask & FAN_ONDIR;
@@ -296,7 +296,7 @@ static bool moved_in_gap(struct apply *apply, const struct event *event)
 	return state->left;
 }
 
-static void moved(struct apply *apply, const struct event *event)
+static void apply_moved(struct apply *apply, const struct event *event)
 {
 	const bool directory = event->mask & FAN_ONDIR;
 	const bool from = volume_part(apply->volume, &event->from.dir) == VOLUME_WITHIN;
@@ -305,14 +305,14 @@ static void moved(struct apply *apply, const struct event *event)
 	bool whole = false;
 
 	if (from)
-		remember(apply, &event->object, &event->from, false);
+		remember_name(apply, &event->object, &event->from, false);
 	if (to && (from || known))
-		remember(apply, &event->object, &event->to, true);
+		remember_name(apply, &event->object, &event->to, true);
 	if (from || to)
 		journal_store_moved(apply->store, &event->object, directory,
 				    from ? &event->from : NULL, to ? &event->to : NULL);
 	if (from != to)
-		crossed(apply, event, known, to);
+		apply_crossed(apply, event, known, to);
 	else if (from)
 		whole = moved_in_gap(apply, event);
 	if (directory) {
@@ -334,7 +334,7 @@ static unsigned changes_of(struct apply *apply, const struct event *event)
 	    (event->mask & FAN_CLOSE_WRITE && was_written(apply, &event->object)))
 		flags |= JOURNAL_DATA;
 	else if (event->mask & FAN_CLOSE_WRITE)
-		closed(apply, &event->object);
+		note_closed(apply, &event->object);
 	return flags;
 }
 
@@ -346,7 +346,7 @@ static void changed_somewhere(struct apply *apply, const struct event *event)
 
 	if (event->mask & FAN_ATTRIB) {
 		journal_store_linked(apply->store, &event->object);
-		doubt(apply, &event->object);
+		note_doubt(apply, &event->object);
 	}
 	if (!known && !may_be_ours(apply, &event->object))
 		return;
@@ -387,7 +387,7 @@ static void apply_event(struct apply *apply, const struct event *event)
 	unsigned flags;
 
 	if (event->mask & FAN_RENAME) {
-		moved(apply, event);
+		apply_moved(apply, event);
 		return;
 	}
 	if (placed || directory)
@@ -413,7 +413,7 @@ static void apply_event(struct apply *apply, const struct event *event)
 		return;
 	came_or_went(apply, event);
 	if (directory && event->mask & FAN_ATTRIB) /* or another one replaced it */
-		doubt(apply, &event->object);
+		note_doubt(apply, &event->object);
 	flags = changes_of(apply, event);
 	if (flags & ~(unsigned)JOURNAL_DIRECTORY && !(event->mask & FAN_DELETE))
 		journal_store_touch(apply->store, &event->object, flags,

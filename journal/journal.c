@@ -70,7 +70,7 @@ static void begin_state(struct journal *journal, struct journal_durable *state,
 	gap_open(state, state->since, "started after the volume");
 }
 
-static bool hold(struct journal *journal, GError **error)
+static bool hold_store(struct journal *journal, GError **error)
 {
 	g_mkdir_with_parents(journal->dir, 0700);
 	journal->live_fd = journal_live_hold(journal->dir, &journal->live);
@@ -121,7 +121,7 @@ static bool open_all(struct journal *journal, const char *root, const char *sock
 	struct journal_durable *state;
 
 	journal->volume = volume_open(root, error);
-	if (!journal->volume || !hold(journal, error) || !is_open(journal, error))
+	if (!journal->volume || !hold_store(journal, error) || !is_open(journal, error))
 		return false;
 	journal->watch = watch_new(volume_fd(journal->volume), socket, getpid(), error);
 	if (!journal->watch)
@@ -261,7 +261,7 @@ static void close_gap(struct journal *journal)
 
 /* What the kernel has given (now: all that it has), and the moment up to which that is all of it,
  * become durable.  What came back meanwhile is the next scan's, so that each one ends. */
-static bool commit(struct journal *journal, bool now, GError **error)
+static bool commit_rows(struct journal *journal, bool now, GError **error)
 {
 	struct journal_durable *state = journal_store_state(journal->store);
 	const bool begins = journal->begin_asked;
@@ -310,7 +310,7 @@ static bool commit(struct journal *journal, bool now, GError **error)
 
 bool journal_flush(struct journal *journal, GError **error)
 {
-	return commit(journal, true, error);
+	return commit_rows(journal, true, error);
 }
 
 /* ---- scanning -------------------------------------------------------------------------------- */
@@ -353,7 +353,7 @@ static bool end_scan(struct journal *journal, GError **error)
 	bool good;
 
 	journal->ending = true;
-	good = commit(journal, true, error);
+	good = commit_rows(journal, true, error);
 	if (good && journal->ending) {
 		say_scanned(journal, was_gap);
 		journal->look_again = journal_boottime() + UNREAD_AFTER;
@@ -364,7 +364,7 @@ static bool end_scan(struct journal *journal, GError **error)
 	return good;
 }
 
-static bool scan(struct journal *journal, GError **error)
+static bool step_scan(struct journal *journal, GError **error)
 {
 	GError *why = NULL;
 
@@ -438,10 +438,10 @@ bool journal_work(struct journal *journal, int timeout_ms, GError **error)
 		journal->scan_wanted = now;
 	}
 	if (is_time(journal, watch_fill(journal->watch), now) &&
-	    !commit(journal, atomic_exchange(&journal->commit_asked, false), error))
+	    !commit_rows(journal, atomic_exchange(&journal->commit_asked, false), error))
 		return false;
 	if (!journal->scan && !journal->live.full && now >= journal->again &&
 	    is_scan_due(journal, now))
 		start_scan(journal);
-	return !journal->scan || scan(journal, error);
+	return !journal->scan || step_scan(journal, error);
 }

@@ -43,7 +43,7 @@ struct question {
 	uint64_t kind; /* of read_trials.h */
 };
 
-static void count(struct question *q);
+static void count_question(struct question *q);
 
 static void question_free(struct question *q)
 {
@@ -139,7 +139,7 @@ static void count_xattrs(struct tally *tally, const struct question *q, uint32_t
 	tally->large_xattrs += takes > TALLY_INODE_ROOM;
 }
 
-static void count(struct question *q)
+static void count_question(struct question *q)
 {
 	struct listing *listing = q->listing;
 	struct walk *walk = listing->walk;
@@ -165,9 +165,9 @@ static void count(struct question *q)
 
 /* ---- questions ------------------------------------------------------------------------------- */
 
-static void answered(struct backend_request *req);
+static void question_answered(struct backend_request *req);
 
-static void submit(struct question *q, enum backend_op op)
+static void submit_question(struct question *q, enum backend_op op)
 {
 	const bool of_directory = op == BACKEND_LOOKUP;
 	struct walk *walk = q->listing->walk;
@@ -175,7 +175,7 @@ static void submit(struct question *q, enum backend_op op)
 	memset(&q->req, 0, sizeof(q->req));
 	q->req.op = op;
 	q->req.priority = BACKEND_BACKGROUND;
-	q->req.done = answered;
+	q->req.done = question_answered;
 	q->req.user = q;
 	q->req.listed = &q->entry.attr;
 	if (of_directory) {
@@ -264,7 +264,7 @@ static void lose_question(struct question *q, const struct backend_request *req)
 		notices_add(q->listing->walk->notices, NOTICE_UNASKED, q->path, text);
 }
 
-static void answered(struct backend_request *req)
+static void question_answered(struct backend_request *req)
 {
 	struct question *q = req->user;
 	const enum backend_op op = req->op;
@@ -272,7 +272,7 @@ static void answered(struct backend_request *req)
 
 	if (op == BACKEND_READ) {
 		read_trials_answer(q->listing->walk->trials, q->kind, q->path, req->status);
-		count(q);
+		count_question(q);
 		return;
 	}
 	if (!req->status && op == BACKEND_LOOKUP)
@@ -285,15 +285,15 @@ static void answered(struct backend_request *req)
 	if (req->status) {
 		lose_question(q, req);
 		if (q->entry.has_attr)
-			count(q); /* it is there */
+			count_question(q); /* it is there */
 		else
 			question_free(q);
 		return;
 	}
 	if (next_op(q, &next))
-		submit(q, next);
+		submit_question(q, next);
 	else
-		count(q);
+		count_question(q);
 }
 
 static void begin_entry(struct listing *listing, const struct source_entry *entry)
@@ -315,9 +315,9 @@ static void begin_entry(struct listing *listing, const struct source_entry *entr
 	listing->under_way++;
 	g_mutex_unlock(&listing->lock);
 	if (next_op(q, &op))
-		submit(q, op);
+		submit_question(q, op);
 	else
-		count(q);
+		count_question(q);
 }
 
 /* ---- pages ----------------------------------------------------------------------------------- */

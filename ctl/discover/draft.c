@@ -52,7 +52,7 @@ static struct draft_volume *add_volume(struct draft *draft, const char *like)
 }
 
 /* What follows dir in path: "" or "/...", or NULL if it is not below. */
-static const char *below(const char *path, const char *dir)
+static const char *path_below(const char *path, const char *dir)
 {
 	size_t len = strlen(dir);
 
@@ -72,7 +72,7 @@ static struct draft_volume *volume_of(const struct draft *draft,
 	for (unsigned i = 0; share->path && i < draft->volumes->len; i++) {
 		struct draft_volume *volume = draft->volumes->pdata[i];
 		const char *behind =
-			volume->export ? below(share->path, volume->export->path) : NULL;
+			volume->export ? path_below(share->path, volume->export->path) : NULL;
 
 		if (behind && quote_is_value(behind[0] ? behind : "/", false) &&
 		    (!nearest || strlen(behind) < strlen(*rest))) {
@@ -126,7 +126,8 @@ void draft_free(struct draft *draft)
 
 /* ---- quickmigrate.conf ----------------------------------------------------------------------- */
 
-static void describe(GString *out, const struct draft *draft, const struct draft_volume *volume)
+static void describe_volume(GString *out, const struct draft *draft,
+			    const struct draft_volume *volume)
 {
 	for (unsigned i = 0; i < volume->shares->len; i++) {
 		const struct inventory_share *share =
@@ -152,7 +153,7 @@ static void describe(GString *out, const struct draft *draft, const struct draft
 		const struct draft_volume *other = draft->volumes->pdata[i];
 
 		if (other == volume || !other->export ||
-		    !below(volume->export->path, other->export->path))
+		    !path_below(volume->export->path, other->export->path))
 			continue;
 		g_string_append_printf(out,
 				       "# It is below that of [volume %s]. If it is no file "
@@ -174,7 +175,7 @@ static void append_volume(GString *out, const struct draft *draft,
 		smb = quote_smb_url(user, draft->host,
 				    ((struct draft_share *)volume->shares->pdata[0])->share->name);
 	g_string_append_c(out, '\n');
-	describe(out, draft, volume);
+	describe_volume(out, draft, volume);
 	if (volume->export ? !nfs : !smb) {
 		g_string_append(out, "# There is no URL for this name: no volume.\n");
 		return;

@@ -20,9 +20,9 @@ struct run {
 	bool good;
 };
 
-static void say(struct run *run, bool good, const char *format, ...) G_GNUC_PRINTF(3, 4);
+static void print_check(struct run *run, bool good, const char *format, ...) G_GNUC_PRINTF(3, 4);
 
-static void say(struct run *run, bool good, const char *format, ...)
+static void print_check(struct run *run, bool good, const char *format, ...)
 {
 	g_autofree char *line = NULL;
 	va_list args;
@@ -45,9 +45,10 @@ static int read_json(struct run *run, char **text, size_t *len)
 	ssize_t n = 0;
 
 	if (!ok)
-		say(run, false, "%s: %s", file, g_strerror(errno));
+		print_check(run, false, "%s: %s", file, g_strerror(errno));
 	else if (!S_ISREG(st.st_mode) || st.st_size > SUMMARY_MAX)
-		say(run, false, "%s: it is not a report: give the file NAME-report.json", file);
+		print_check(run, false, "%s: it is not a report: give the file NAME-report.json",
+			    file);
 	ok = ok && S_ISREG(st.st_mode) && st.st_size <= SUMMARY_MAX;
 	*text = g_malloc0(ok ? st.st_size + 1 : 1);
 	if (ok)
@@ -55,13 +56,13 @@ static int read_json(struct run *run, char **text, size_t *len)
 	if (fd >= 0)
 		close(fd);
 	if (ok && n < 0)
-		say(run, false, "%s: %s", file, g_strerror(errno));
+		print_check(run, false, "%s: %s", file, g_strerror(errno));
 	if (!ok || n < 0)
 		return -1;
 	*len = n;
 	copy = memfd_create("report", MFD_CLOEXEC);
 	if (copy < 0 || write(copy, *text, n) != n) {
-		say(run, false, "%s: there is no memory to check it in", file);
+		print_check(run, false, "%s: there is no memory to check it in", file);
 		return -1;
 	}
 	return copy;
@@ -75,19 +76,22 @@ static void check_signature(struct run *run, int json_fd)
 	g_autoptr(GError) error = NULL;
 
 	if (stat(signature, &st) < 0) {
-		say(run, !check->signers && errno == ENOENT,
-		    "%s: it is not signed: that nobody has changed it is not known", check->file);
+		print_check(run, !check->signers && errno == ENOENT,
+			    "%s: it is not signed: that nobody has changed it is not known",
+			    check->file);
 		return;
 	}
 	if (!S_ISREG(st.st_mode))
-		say(run, false, "%s: it is not a file", signature);
+		print_check(run, false, "%s: it is not a file", signature);
 	else if (!sign_check(json_fd, signature, check->signers, &who, &error))
-		say(run, false, "%s: the signature is not good: %s", signature, error->message);
+		print_check(run, false, "%s: the signature is not good: %s", signature,
+			    error->message);
 	else if (check->signers)
-		say(run, true, "signed by %s", who);
+		print_check(run, true, "signed by %s", who);
 	else
-		say(run, true, "signed with %s: whose key that is is not known without --signers",
-		    who);
+		print_check(run, true,
+			    "signed with %s: whose key that is is not known without --signers",
+			    who);
 }
 
 static void check_part(struct run *run, const struct final_part *part)
@@ -98,16 +102,17 @@ static void check_part(struct run *run, const struct final_part *part)
 	uint64_t bytes;
 
 	if (fd < 0) {
-		say(run, false, "%s: %s", part->file, g_strerror(errno));
+		print_check(run, false, "%s: %s", part->file, g_strerror(errno));
 		return;
 	}
 	if (!part_hash(fd, &bytes, hex, &error))
-		say(run, false, "%s: %s", part->file, error->message);
+		print_check(run, false, "%s: %s", part->file, error->message);
 	else if (bytes != part->bytes || strcmp(hex, part->sha256) != 0)
-		say(run, false, "%s: it was changed: it is not what the report was made with",
-		    part->file);
+		print_check(run, false,
+			    "%s: it was changed: it is not what the report was made with",
+			    part->file);
 	else
-		say(run, true, "%s: as it was made", part->file);
+		print_check(run, true, "%s: as it was made", part->file);
 	close(fd);
 }
 
@@ -135,7 +140,7 @@ static void tree_differs(void *arg, const char *path, const char *what)
 {
 	struct final_line *line = final_line_new(path, what);
 
-	say(arg, false, "%s: %s", line->path, line->what);
+	print_check(arg, false, "%s: %s", line->path, line->what);
 	final_line_free(line);
 }
 
@@ -147,18 +152,18 @@ static gboolean read_tree(struct run *run, struct manifest *manifest, GError **e
 	gboolean ok;
 
 	if (root < 0) {
-		say(run, false, "%s: %s", check->tree, g_strerror(errno));
+		print_check(run, false, "%s: %s", check->tree, g_strerror(errno));
 		return read_manifest(run, manifest, error);
 	}
 	ok = compare_tree(manifest, root, check->scratch, tree_differs, run, &count, error);
 	close(root);
 	if (ok)
-		say(run, true,
-		    "%s: " TEXT_COUNT " as in the manifest, %" G_GUINT64_FORMAT
-		    " of them with their content; " TEXT_COUNT "; %" G_GUINT64_FORMAT
-		    " were unfinished or different when it was made",
-		    check->tree, TEXT_COUNTED(count.compared, "objects are"), count.hashed,
-		    TEXT_COUNTED(count.differences, "differences"), count.skipped);
+		print_check(run, true,
+			    "%s: " TEXT_COUNT " as in the manifest, %" G_GUINT64_FORMAT
+			    " of them with their content; " TEXT_COUNT "; %" G_GUINT64_FORMAT
+			    " were unfinished or different when it was made",
+			    check->tree, TEXT_COUNTED(count.compared, "objects are"), count.hashed,
+			    TEXT_COUNTED(count.differences, "differences"), count.skipped);
 	return ok;
 }
 
@@ -170,7 +175,7 @@ static void check_manifest(struct run *run, const struct summary *parsed)
 	struct manifest *manifest;
 
 	if (fd < 0) {
-		say(run, false, "there is no manifest to be read");
+		print_check(run, false, "there is no manifest to be read");
 		return;
 	}
 	manifest = manifest_open(fd, &error);
@@ -179,12 +184,13 @@ static void check_manifest(struct run *run, const struct summary *parsed)
 	else if (manifest)
 		read_manifest(run, manifest, &error);
 	if (error)
-		say(run, false, "%s: %s", part->file, error->message);
+		print_check(run, false, "%s: %s", part->file, error->message);
 	else if (memcmp(manifest_counted(manifest), &parsed->count, sizeof parsed->count) != 0)
-		say(run, false, "%s: the report counts other objects than it has", part->file);
+		print_check(run, false, "%s: the report counts other objects than it has",
+			    part->file);
 	else
-		say(run, true, "%s: " TEXT_COUNT ", as the report counts them", part->file,
-		    TEXT_COUNTED(parsed->count.entries, "entries"));
+		print_check(run, true, "%s: " TEXT_COUNT ", as the report counts them", part->file,
+			    TEXT_COUNTED(parsed->count.entries, "entries"));
 	manifest_close(manifest);
 }
 
@@ -198,15 +204,16 @@ static void check_all(struct run *run, int json_fd, const char *text, size_t len
 	check_signature(run, json_fd);
 	parsed = summary_new(text, len, &error);
 	if (!parsed) {
-		say(run, false, "%s: %s", check->file, error->message);
+		print_check(run, false, "%s: %s", check->file, error->message);
 		return;
 	}
 	run->dir_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	say(run, true, "volume %s, from %s, made %s", parsed->volume, parsed->source, parsed->made);
+	print_check(run, true, "volume %s, from %s, made %s", parsed->volume, parsed->source,
+		    parsed->made);
 	for (guint i = 0; i < parsed->parts->len; i++)
 		check_part(run, g_ptr_array_index(parsed->parts, i));
 	check_manifest(run, parsed);
-	say(run, parsed->complete, "it says: %s", parsed->verdict);
+	print_check(run, parsed->complete, "it says: %s", parsed->verdict);
 	close(run->dir_fd);
 	summary_free(parsed);
 }

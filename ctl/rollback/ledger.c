@@ -45,7 +45,7 @@ struct fixed {
 	uint32_t touching, names;
 };
 
-static bool failed(const struct ledger *ledger, int code, GError **error)
+static bool set_store_error(const struct ledger *ledger, int code, GError **error)
 {
 	if (!code)
 		return false;
@@ -124,7 +124,7 @@ static MDB_val fileid_key(uint8_t key[9], uint64_t fileid)
 
 static bool begin_txn(struct ledger *ledger, GError **error)
 {
-	return !failed(
+	return !set_store_error(
 		ledger,
 		mdb_txn_begin(ledger->env, NULL, ledger->write ? 0 : MDB_RDONLY, &ledger->txn),
 		error);
@@ -136,7 +136,7 @@ static bool take_lock(struct ledger *ledger, GError **error)
 
 	ledger->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (ledger->lock < 0)
-		return !failed(ledger, errno, error);
+		return !set_store_error(ledger, errno, error);
 	if (!flock(ledger->lock, LOCK_EX | LOCK_NB))
 		return true;
 	g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_AGAIN,
@@ -162,7 +162,7 @@ static bool check_id(struct ledger *ledger, int64_t id, GError **error)
 	code = mdb_drop(ledger->txn, ledger->dbi, 0);
 	if (!code)
 		code = mdb_put(ledger->txn, ledger->dbi, &key, &value, 0);
-	return !failed(ledger, code, error) && ledger_commit(ledger, error);
+	return !set_store_error(ledger, code, error) && ledger_commit(ledger, error);
 }
 
 static bool open_store(struct ledger *ledger, int64_t id, GError **error)
@@ -170,7 +170,7 @@ static bool open_store(struct ledger *ledger, int64_t id, GError **error)
 	int code;
 
 	if (g_mkdir_with_parents(ledger->dir, 0700) < 0)
-		return !failed(ledger, errno, error);
+		return !set_store_error(ledger, errno, error);
 	if (ledger->write && !take_lock(ledger, error))
 		return false;
 	code = mdb_env_create(&ledger->env);
@@ -178,8 +178,8 @@ static bool open_store(struct ledger *ledger, int64_t id, GError **error)
 		code = mdb_env_set_mapsize(ledger->env, MAP_BYTES);
 	if (!code)
 		code = mdb_env_open(ledger->env, ledger->dir, MDB_NOTLS, 0600);
-	return !failed(ledger, code, error) && begin_txn(ledger, error) &&
-	       !failed(ledger, mdb_dbi_open(ledger->txn, NULL, 0, &ledger->dbi), error) &&
+	return !set_store_error(ledger, code, error) && begin_txn(ledger, error) &&
+	       !set_store_error(ledger, mdb_dbi_open(ledger->txn, NULL, 0, &ledger->dbi), error) &&
 	       check_id(ledger, id, error);
 }
 
@@ -216,7 +216,7 @@ FILE *ledger_scratch(struct ledger *ledger, GError **error)
 	const int fd = g_mkstemp_full(path, O_RDWR | O_CLOEXEC, 0600);
 	FILE *file = fd < 0 ? NULL : fdopen(fd, "w+");
 
-	failed(ledger, file ? 0 : errno, error);
+	set_store_error(ledger, file ? 0 : errno, error);
 	if (fd >= 0)
 		unlink(path);
 	return file;
@@ -226,7 +226,7 @@ bool ledger_commit(struct ledger *ledger, GError **error)
 {
 	int code = mdb_txn_commit(g_steal_pointer(&ledger->txn));
 
-	return !failed(ledger, code, error) && begin_txn(ledger, error);
+	return !set_store_error(ledger, code, error) && begin_txn(ledger, error);
 }
 
 bool ledger_was_scanned(struct ledger *ledger)
@@ -242,7 +242,7 @@ bool ledger_scanned(struct ledger *ledger, bool scanned, GError **error)
 	int code = scanned ? mdb_put(ledger->txn, ledger->dbi, &key, &value, 0)
 			   : mdb_del(ledger->txn, ledger->dbi, &key, NULL);
 
-	return !failed(ledger, code == MDB_NOTFOUND ? 0 : code, error) &&
+	return !set_store_error(ledger, code == MDB_NOTFOUND ? 0 : code, error) &&
 	       ledger_commit(ledger, error);
 }
 
@@ -390,7 +390,7 @@ static int mark_touching(struct ledger *ledger, const struct migrate_binding *ha
 	return code == MDB_NOTFOUND ? 0 : code;
 }
 
-static int own(struct ledger *ledger, const struct migrate_binding *handle, uint64_t fileid)
+static int own_fileid(struct ledger *ledger, const struct migrate_binding *handle, uint64_t fileid)
 {
 	uint8_t buffer[9];
 	MDB_val key = fileid_key(buffer, fileid);
@@ -425,12 +425,12 @@ bool ledger_put(struct ledger *ledger, const struct migrate_binding *handle,
 	value = (MDB_val){.mv_data = bytes->data, .mv_size = bytes->len};
 	code = mdb_put(ledger->txn, ledger->dbi, &key, &value, 0);
 	if (!code && object->fileid != before.fileid)
-		code = own(ledger, handle, object->fileid);
+		code = own_fileid(ledger, handle, object->fileid);
 	if (!code && object->staged != before.staged)
-		code = own(ledger, handle, object->staged);
+		code = own_fileid(ledger, handle, object->staged);
 	if (!code && !object->touching != !before.touching)
 		code = mark_touching(ledger, handle, object->touching);
-	return !failed(ledger, code, error);
+	return !set_store_error(ledger, code, error);
 }
 
 void ledger_each_touching(struct ledger *ledger, ledger_fn fn, void *arg)

@@ -20,9 +20,10 @@ static bool failed_leftover(int ret, GError **error)
 }
 
 /* FALSE: fn returned that for one, or it cannot be read. */
-static bool each(struct tree *tree,
-		 bool (*fn)(struct tree *tree, const struct target_name *name, GError **error),
-		 GError **error)
+static bool for_each_leftover(struct tree *tree,
+			      bool (*fn)(struct tree *tree, const struct target_name *name,
+					 GError **error),
+			      GError **error)
 {
 	int ret;
 	g_autoptr(GHashTable) names = target_list(tree->target, TARGET_STAGE, &ret);
@@ -64,7 +65,7 @@ static bool find_leftover(struct tree *tree, const struct target_name *name, GEr
 
 bool leftovers_find(struct tree *tree, GError **error)
 {
-	return each(tree, find_leftover, error);
+	return for_each_leftover(tree, find_leftover, error);
 }
 
 /* ---- begun ----------------------------------------------------------------------------------- */
@@ -86,7 +87,7 @@ static bool forget_leftover(struct tree *tree, const char *name, const struct st
 	       ledger_commit(tree->ledger, error);
 }
 
-static bool clean(struct tree *tree, const struct target_name *entry, GError **error)
+static bool clean_leftover(struct tree *tree, const struct target_name *entry, GError **error)
 {
 	const char *name = entry->name;
 	g_autofree char *path = target_path(TARGET_STAGE, name);
@@ -114,12 +115,12 @@ static bool clean(struct tree *tree, const struct target_name *entry, GError **e
 
 bool leftovers_clean(struct tree *tree, GError **error)
 {
-	return each(tree, clean, error);
+	return for_each_leftover(tree, clean_leftover, error);
 }
 
 /* ---- at the end ------------------------------------------------------------------------------ */
 
-static bool tell(struct tree *tree, const struct target_name *name, GError **error)
+static bool tell_leftover(struct tree *tree, const struct target_name *name, GError **error)
 {
 	/* a new node: the object's own may have a line already */
 	struct node *left = tree_node_there(tree, NULL, name->name, name->fileid);
@@ -146,5 +147,5 @@ static bool tell(struct tree *tree, const struct target_name *name, GError **err
 
 bool leftovers_tell(struct tree *tree, GError **error)
 {
-	return each(tree, tell, error);
+	return for_each_leftover(tree, tell_leftover, error);
 }

@@ -70,7 +70,7 @@ static bool may_have_others(const struct node *node)
 
 /* A search reads every directory.  While clients go on here, the nodes in `lost` are left for later
  * often enough that searches take no more than their share of the time. */
-static void search(struct tree *tree, GHashTable *lost)
+static void search_lost(struct tree *tree, GHashTable *lost)
 {
 	static gint64 again; /* by the monotonic clock */
 	const gint64 begun = g_get_monotonic_time();
@@ -106,7 +106,7 @@ static void find_names(struct tree *tree)
 			g_hash_table_insert(lost, g_memdup2(&inode, sizeof(inode)), node);
 	}
 	if (g_hash_table_size(lost))
-		search(tree, lost);
+		search_lost(tree, lost);
 }
 
 /* Nodes whose fileid is known come first: an object that is found by a name alone may be one of
@@ -122,7 +122,7 @@ static gint by_directory(gconstpointer a, gconstpointer b)
 }
 
 /* *found: whether anything was. */
-static bool look(struct tree *tree, bool *found, GError **error)
+static bool look_at_nodes(struct tree *tree, bool *found, GError **error)
 {
 	g_autoptr(GPtrArray) nodes = g_ptr_array_copy(tree->active, NULL, NULL);
 
@@ -306,7 +306,7 @@ static void give_place(struct tree *tree, struct node *node)
 	node->left = LEFT_UNSAID;
 }
 
-static void decide(struct tree *tree, struct node *node)
+static void decide_node(struct tree *tree, struct node *node)
 {
 	if (alone_is_below_left(node)) {
 		node->left = LEFT_LATER;
@@ -366,7 +366,7 @@ static void decide(struct tree *tree, struct node *node)
 }
 
 /* Why something is to be done. */
-static const char *reason(const struct node *node)
+static const char *reason_of(const struct node *node)
 {
 	if (node->why)
 		return node->why;
@@ -387,7 +387,7 @@ static void count_node(struct tree *tree, const struct node *node, struct plan *
 	struct migrate_stub stub;
 
 	if (works)
-		tree_plan(tree, node, reason(node));
+		tree_plan(tree, node, reason_of(node));
 	plan->found += found;
 	plan->same += found && !works && !node->conflict && node->left < LEFT_STAYS;
 
@@ -435,12 +435,12 @@ bool plan_make(struct tree *tree, struct plan *plan, GError **error)
 		alone_leave_unknown(tree);
 		name_search_know(tree);
 	}
-	if (!look(tree, &found, error) || (!tree->window && !leftovers_find(tree, error)))
+	if (!look_at_nodes(tree, &found, error) || (!tree->window && !leftovers_find(tree, error)))
 		return false;
 	/* after a kill a directory may be found in another one alone */
 	for (found = true; found;) {
 		found = false;
-		if (!listing_there(tree, error) || !look(tree, &found, error))
+		if (!listing_there(tree, error) || !look_at_nodes(tree, &found, error))
 			return false;
 	}
 	int ret = tree->window ? 0 : name_search_run(tree);
@@ -461,7 +461,7 @@ bool plan_make(struct tree *tree, struct plan *plan, GError **error)
 		if (node->left > LEFT_UNSAID ||
 		    (node->scope == SCOPE_PASSIVE && !tree_is_gone(node)))
 			continue;
-		decide(tree, node);
+		decide_node(tree, node);
 		decide_words(tree, node);
 	}
 	rows_spare(tree);

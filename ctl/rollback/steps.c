@@ -16,7 +16,7 @@
 
 /* Returns FALSE.  The node is left for the next run.  The whole run ends if no other object will do
  * better; a quota, or a file that is too large for the room that is left, does not end it. */
-static bool failed(struct carry *carry, struct node *node, const char *what, int ret)
+static bool fail_step(struct carry *carry, struct node *node, const char *what, int ret)
 {
 	const bool in_use = ret == -EBUSY || ret == -EAGAIN;
 	g_autofree char *text =
@@ -84,7 +84,7 @@ bool steps_fetch(struct carry *carry, struct node *node)
 		return false;
 	}
 	if (ret != -ESTALE)
-		return failed(carry, node, "its data cannot be had from the old server", ret);
+		return fail_step(carry, node, "its data cannot be had from the old server", ret);
 	if (node->here)
 		tree_conflict(carry->tree, node,
 			      "its data cannot be had from the old server: migratectl errors says "
@@ -105,7 +105,8 @@ static int64_t given_mtime(const struct attrs *attrs)
  * long as clients write to the stub, and by its mtime: -EAGAIN if either would move before the stub
  * is whole.
  */
-static int give(const struct carry *carry, struct making *making, struct target_file *to, bool data)
+static int give_content(const struct carry *carry, struct making *making, struct target_file *to,
+			bool data)
 {
 	const struct node *node = making->node;
 	const bool regular = S_ISREG(node->st.st_mode);
@@ -187,7 +188,7 @@ static int check_moving(struct carry *carry, struct node *node, const char *path
 
 /* Called before a step moves a directory's ctime: until then the ctime tells that somebody gave the
  * directory other rights meanwhile.  dir: NULL is TARGET_STAGE. */
-static void enter(struct carry *carry, struct node *dir)
+static void enter_directory(struct carry *carry, struct node *dir)
 {
 	const bool first = dir && dir->there && !dir->entered && !dir->moved &&
 			   !target_has_descriptors(carry->tree->target);
@@ -224,15 +225,15 @@ bool steps_park(struct carry *carry, struct node *node)
 	int ret = from ? check_moving(carry, node, from) : -ENOENT;
 
 	if (S_ISDIR(node->old.st_mode))
-		enter(carry, node);
-	enter(carry, place ? place->dir : NULL);
+		enter_directory(carry, node);
+	enter_directory(carry, place ? place->dir : NULL);
 	node->begun |= !ret;
 	if (!ret && strcmp(from, to) != 0)
 		ret = target_rename_new(carry->tree->target, from, to, S_ISDIR(node->old.st_mode));
 	if (!ret)
 		ret = check_parked(carry, node, from, to);
 	if (ret)
-		return failed(carry, node, "it cannot be moved on the old server", ret);
+		return fail_step(carry, node, "it cannot be moved on the old server", ret);
 	if (place->dir) {
 		g_free(node->last_path);
 		node->last_path = g_steal_pointer(&from);
@@ -299,7 +300,7 @@ static int fill_step(const struct carry *carry, struct making *making, const cha
 	int ret = file ? 0 : target_file_open(target, path, false, &file);
 
 	if (!ret) {
-		ret = give(carry, making, file, true);
+		ret = give_content(carry, making, file, true);
 		target_file_close(file);
 	}
 	if (!ret)
@@ -342,7 +343,7 @@ bool steps_made(struct carry *carry, struct node *node, struct making *making)
 	}
 	if (ret == -ESTALE || ret == -EAGAIN) /* gone here meanwhile, or changed all the time */
 		return false;
-	return !ret || failed(carry, node, "it cannot be made on the old server", ret);
+	return !ret || fail_step(carry, node, "it cannot be made on the old server", ret);
 }
 
 bool steps_stage(struct carry *carry, struct node *node)
@@ -437,7 +438,7 @@ static int rename_to(struct carry *carry, struct node *node, const char *from, b
 	int ret = to ? check_place(carry, node, place, to, &over, &there) : -ENOENT;
 
 	if (!ret)
-		enter(carry, place->dir);
+		enter_directory(carry, place->dir);
 	if (!ret && over)
 		over->begun = true;
 	/* a name that goes anyway, of a file */
@@ -477,7 +478,7 @@ static bool remove_new(struct carry *carry, const char *name, bool directory, ui
 }
 
 /* The new object, or version, comes to its place. */
-static int publish(struct carry *carry, struct node *node)
+static int publish_names(struct carry *carry, struct node *node)
 {
 	g_autofree char *name = tree_stage_name(node, STAGE_NEW);
 	g_autofree char *from = target_path(TARGET_STAGE, name);
@@ -569,7 +570,7 @@ static int drop_names(struct carry *carry, struct node *node)
 		ret = check_dropping(carry, node);
 		if (ret)
 			break;
-		enter(carry, place->dir);
+		enter_directory(carry, place->dir);
 		ret = path ? target_stat(carry->tree->target, path, &st) : -ENOENT;
 		if (!ret && names_it(node, &st))
 			ret = displace_drop(carry->tree, node, path, carry->error);
@@ -584,7 +585,7 @@ bool steps_place(struct carry *carry, struct node *node)
 {
 	bool parked = node->at->len && !((struct place *)node->at->pdata[0])->dir;
 	int ret = node->carried.staged && (node->todo & (TODO_MAKE | TODO_DATA))
-			  ? publish(carry, node)
+			  ? publish_names(carry, node)
 		  : parked ? unpark(carry, node)
 			   : 0;
 
@@ -606,7 +607,8 @@ bool steps_place(struct carry *carry, struct node *node)
 		restore_parked(carry, node);
 		return false;
 	}
-	return !ret || failed(carry, node, "it cannot be put in its place on the old server", ret);
+	return !ret ||
+	       fail_step(carry, node, "it cannot be put in its place on the old server", ret);
 }
 
 /* ---- the rest -------------------------------------------------------------------------------- */
@@ -692,7 +694,7 @@ bool steps_remember(struct carry *carry, struct node *node)
 		close(from);
 	if (ret == -ESTALE) /* gone here meanwhile */
 		return false;
-	return !ret || failed(carry, node, "it cannot be looked at", ret);
+	return !ret || fail_step(carry, node, "it cannot be looked at", ret);
 }
 
 /* Notes what the object has after it was given attributes.  If that cannot be seen, the notes
@@ -735,10 +737,10 @@ bool steps_give(struct carry *carry, struct node *node)
 		if (!ret)
 			ret = begin_step(carry, node, data);
 		if (!ret)
-			ret = give(carry, &making, file, data);
+			ret = give_content(carry, &making, file, data);
 		if (ret == -EAGAIN && S_ISREG(node->st.st_mode) && !data &&
 		    steps_fetch(carry, node))
-			ret = give(carry, &making, file, data);
+			ret = give_content(carry, &making, file, data);
 		if (ret == -TARGET_CHANGED)
 			ret = displace_conflict(carry->tree, node, carry->error);
 		if (!ret && data)
@@ -752,7 +754,7 @@ bool steps_give(struct carry *carry, struct node *node)
 		remember_given(carry, node, path);
 	if (ret == -ESTALE || (ret == -EAGAIN && !in_use))
 		return false; /* it is changed here right now, or gone: the next run's */
-	return !ret || failed(carry, node, "it cannot be changed on the old server", ret);
+	return !ret || fail_step(carry, node, "it cannot be changed on the old server", ret);
 }
 
 bool steps_remove(struct carry *carry, struct node *node)
@@ -762,7 +764,7 @@ bool steps_remove(struct carry *carry, struct node *node)
 	while (node->at->len && !ret) {
 		struct node *dir = ((struct place *)node->at->pdata[0])->dir;
 
-		enter(carry, dir);
+		enter_directory(carry, dir);
 		ret = displace_remove(carry->tree, node, carry->error);
 		node->last_dir = dir;
 		if (!ret || ret == -ENOENT)
@@ -774,7 +776,7 @@ bool steps_remove(struct carry *carry, struct node *node)
 			      "was removed here, and has something in it on the old server");
 		return false;
 	}
-	return !ret || failed(carry, node, "it cannot be removed on the old server", ret);
+	return !ret || fail_step(carry, node, "it cannot be removed on the old server", ret);
 }
 
 bool steps_give_times(struct carry *carry, struct node *node)
@@ -800,5 +802,5 @@ bool steps_give_times(struct carry *carry, struct node *node)
 		target_file_close(to);
 	if (from >= 0)
 		close(from);
-	return !ret || failed(carry, node, "its times cannot be set on the old server", ret);
+	return !ret || fail_step(carry, node, "its times cannot be set on the old server", ret);
 }

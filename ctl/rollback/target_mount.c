@@ -256,7 +256,7 @@ static int mount_list(struct target *target, const char *path, GHashTable *names
 
 /* ---- changing -------------------------------------------------------------------------------- */
 
-static int result(int ret)
+static int errno_result(int ret)
 {
 	return ret < 0 ? -errno : 0;
 }
@@ -266,7 +266,7 @@ static int mount_mkdir(struct target *target, const char *path)
 	const char *name;
 	int dir = parent_of(target, path, &name);
 
-	return dir < 0 ? dir : result(mkdirat(dir, name, 0700));
+	return dir < 0 ? dir : errno_result(mkdirat(dir, name, 0700));
 }
 
 static struct target_file *file_of(struct target *target, int fd)
@@ -301,7 +301,7 @@ static int mount_symlink(struct target *target, const char *text, const char *pa
 	const char *name;
 	int dir = parent_of(target, path, &name);
 
-	return dir < 0 ? dir : result(symlinkat(text, dir, name));
+	return dir < 0 ? dir : errno_result(symlinkat(text, dir, name));
 }
 
 static int mount_mknod(struct target *target, const char *path, mode_t mode, dev_t device)
@@ -309,7 +309,7 @@ static int mount_mknod(struct target *target, const char *path, mode_t mode, dev
 	const char *name;
 	int dir = parent_of(target, path, &name);
 
-	return dir < 0 ? dir : result(mknodat(dir, name, (mode & S_IFMT) | 0600, device));
+	return dir < 0 ? dir : errno_result(mknodat(dir, name, (mode & S_IFMT) | 0600, device));
 }
 
 /* Descriptors of the directories of two paths, which stay target's and are valid until the next
@@ -331,7 +331,7 @@ static int mount_link(struct target *target, const char *from, const char *to)
 
 	if (dir < 0)
 		return dir;
-	return result(linkat(from_dir, from_name, dir, to_name, 0));
+	return errno_result(linkat(from_dir, from_name, dir, to_name, 0));
 }
 
 static int mount_rename(struct target *target, const char *from, const char *to, bool directory)
@@ -363,9 +363,9 @@ static int mount_rename_new(struct target *target, const char *from, const char 
 		return dir;
 	int ret = project_rename(from_dir, from_name, dir, to_name, RENAME_NOREPLACE);
 	if (is_unsupported(ret) && !directory) {
-		ret = result(linkat(from_dir, from_name, dir, to_name, 0));
+		ret = errno_result(linkat(from_dir, from_name, dir, to_name, 0));
 		if (!ret)
-			return result(unlinkat(from_dir, from_name, 0));
+			return errno_result(unlinkat(from_dir, from_name, 0));
 	}
 	if (is_unsupported(ret))
 		return mount_rename(target, from, to, directory);
@@ -381,7 +381,7 @@ static int exchange(int stage, const char *from, int dir, const char *to, const 
 
 	if (ret)
 		return ret;
-	ret = result(renameat2(stage, from, stage, out, RENAME_NOREPLACE));
+	ret = errno_result(renameat2(stage, from, stage, out, RENAME_NOREPLACE));
 	if (ret)
 		renameat2(stage, from, dir, to, RENAME_EXCHANGE);
 	return ret;
@@ -397,7 +397,7 @@ static int mount_replace(struct target *target, const char *from, const char *to
 	int ret = exchange(stage, from_name, dir, to_name, out_name);
 	if (!is_unsupported(ret))
 		return ret;
-	ret = result(linkat(dir, to_name, stage, out_name, 0));
+	ret = errno_result(linkat(dir, to_name, stage, out_name, 0));
 	const bool kept = !ret;
 	if (!ret || is_unsupported(ret))
 		ret = project_rename(stage, from_name, dir, to_name, 0);
@@ -413,7 +413,7 @@ static int mount_remove(struct target *target, const char *path, bool directory)
 
 	if (dir < 0)
 		return dir;
-	int ret = result(unlinkat(dir, name, directory ? AT_REMOVEDIR : 0));
+	int ret = errno_result(unlinkat(dir, name, directory ? AT_REMOVEDIR : 0));
 	if (directory)
 		forget(target);
 	if (!ret && !strcmp(path, TARGET_STAGE))
@@ -458,14 +458,14 @@ static int mount_owns(struct target *target, const char *path)
 		return dir;
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return -errno;
-	return st.st_uid == geteuid()
-		       ? 0
-		       : result(fchownat(dir, name, geteuid(), (gid_t)-1, AT_SYMLINK_NOFOLLOW));
+	return st.st_uid == geteuid() ? 0
+				      : errno_result(fchownat(dir, name, geteuid(), (gid_t)-1,
+							      AT_SYMLINK_NOFOLLOW));
 }
 
 static int mount_sync(struct target *target)
 {
-	const int ret = result(syncfs(mount_of(target)->root));
+	const int ret = errno_result(syncfs(mount_of(target)->root));
 
 	/* the error may be that of any file, and was told for that file (mount_give()); names are
 	 * durable at once */
@@ -534,7 +534,7 @@ static int mount_resize(struct target_file *file, off_t size)
 	/* truncating an empty file makes ext4 write at once when it is closed */
 	if (!size && !fstat(fd_of(file), &st) && !st.st_size)
 		return 0;
-	return result(ftruncate(fd_of(file), size));
+	return errno_result(ftruncate(fd_of(file), size));
 }
 
 static ssize_t mount_read(struct target_file *file, void *data, size_t len, off_t at)
@@ -573,7 +573,7 @@ static int mount_write(struct target_file *file, const void *data, size_t len, o
 
 static int mount_sync_file(struct target_file *file)
 {
-	return result(fsync(fd_of(file)));
+	return errno_result(fsync(fd_of(file)));
 }
 
 static int mount_give(struct target_file *file, const struct attrs *attrs,

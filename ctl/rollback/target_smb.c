@@ -100,7 +100,7 @@ static int smb_stat(struct target *target, const char *path, struct stat *st)
 
 /* Whether the object has something that no copy of it would be given: a time of creation counts,
  * too. */
-static bool keeps(const struct attrs *attrs, const struct source_stream *stream)
+static bool keeps_stream(const struct attrs *attrs, const struct source_stream *stream)
 {
 	g_autofree char *xattr = stream ? smb_attrs_stream(stream->name) : NULL;
 
@@ -124,13 +124,13 @@ static bool smb_holds_more(struct target *target, const char *path, const struct
 	more = windows->ea_size || windows->streams_unknown || windows->more_streams ||
 	       windows->attributes & SMB_ATTR_REPARSE ||
 	       (smb_attrs_audits(windows->sd, windows->sd_len) && !smb_attrs_audited(attrs)) ||
-	       keeps(attrs, NULL);
+	       keeps_stream(attrs, NULL);
 	for (guint i = 0; i < windows->streams->len; i++) {
 		const struct source_stream *stream =
 			&g_array_index(windows->streams, struct source_stream, i);
 
 		if (!g_str_has_prefix(stream->name, "::"))
-			more |= !stream->data || keeps(attrs, stream);
+			more |= !stream->data || keeps_stream(attrs, stream);
 	}
 	source_windows_free(windows);
 	return more;
@@ -165,7 +165,7 @@ static int smb_list(struct target *target, const char *path, GHashTable *names)
 
 /* ---- changing -------------------------------------------------------------------------------- */
 
-static int make(struct target *target, const char *path, uint32_t options)
+static int make_empty(struct target *target, const char *path, uint32_t options)
 {
 	const struct wire_change what = {
 		.access = READ_ATTRIBUTES, .options = options, .disposition = CREATE};
@@ -176,7 +176,7 @@ static int make(struct target *target, const char *path, uint32_t options)
 
 static int smb_mkdir(struct target *target, const char *path)
 {
-	return make(target, path, DIRECTORY);
+	return make_empty(target, path, DIRECTORY);
 }
 
 static int smb_symlink(struct target *target, const char *text, const char *path)
@@ -369,7 +369,7 @@ static int flush_another(struct target *target)
 	int ret;
 
 	smb_remove(target, PROBE, false);
-	ret = make(target, PROBE, NO_DIRECTORY);
+	ret = make_empty(target, PROBE, NO_DIRECTORY);
 	if (!ret)
 		ret = smb_flush(call_of(target), PROBE, "");
 	smb_remove(target, PROBE, false);
@@ -454,7 +454,7 @@ static int smb_open(struct target *target, const char *path, bool data, struct t
 
 static int smb_create(struct target *target, const char *path, struct target_file **file)
 {
-	int ret = make(target, path, NO_DIRECTORY);
+	int ret = make_empty(target, path, NO_DIRECTORY);
 
 	return ret || !file ? ret : smb_open(target, path, true, file);
 }
@@ -497,7 +497,7 @@ static int set_size(struct target_file *file, uint64_t size)
 
 /* Not before it was looked at: the time of change moves.  From here on nobody else writes to it;
  * who did since it was looked at is found out. */
-static int hold(struct target_file *file)
+static int hold_file(struct target_file *file)
 {
 	struct smb_file *opened = smb_file_of(file);
 	const struct stat *looked = &opened->looked;
@@ -522,7 +522,7 @@ static int hold(struct target_file *file)
 static int smb_resize(struct target_file *file, off_t size)
 {
 	struct smb_file *opened = smb_file_of(file);
-	int ret = opened->written ? 0 : hold(file);
+	int ret = opened->written ? 0 : hold_file(file);
 
 	if (ret)
 		return ret;

@@ -29,17 +29,17 @@ static MDB_val *key_of(struct key *key, const struct migrate_binding *object)
 }
 
 /* Notes a failure; not finding something is none. */
-static bool done(struct journal_store *store, int ret)
+static bool note_status(struct journal_store *store, int ret)
 {
 	if (ret && ret != MDB_NOTFOUND && !store->failed)
 		store->failed = ret;
 	return ret == 0;
 }
 
-static bool begin(struct journal_store *store)
+static bool begin_txn(struct journal_store *store)
 {
 	if (!store->txn && !store->failed) {
-		done(store, mdb_txn_begin(store->env.env, NULL, 0, &store->txn));
+		note_status(store, mdb_txn_begin(store->env.env, NULL, 0, &store->txn));
 		store->generation = store->committed.generation + 1;
 	}
 	return !store->failed;
@@ -60,10 +60,10 @@ bool journal_store_commit(struct journal_store *store, GError **error)
 	MDB_val key = {5, "state"}, value = {sizeof(store->state), &store->state};
 	int ret;
 
-	begin(store);
+	begin_txn(store);
 	store->state.generation = store->generation;
 	if (!store->failed)
-		done(store, mdb_put(store->txn, store->env.state, &key, &value, 0));
+		note_status(store, mdb_put(store->txn, store->env.state, &key, &value, 0));
 	ret = store->failed;
 	if (!ret) {
 		ret = mdb_txn_commit(store->txn);
@@ -87,7 +87,7 @@ struct journal_store *journal_store_open(const char *dir, GError **error)
 	store->linked =
 		g_hash_table_new_full(journal_handle_hash, journal_handle_equal, g_free, NULL);
 	g_mkdir_with_parents(dir, 0700);
-	if (journal_env_open(&store->env, dir, true, &why) && begin(store)) {
+	if (journal_env_open(&store->env, dir, true, &why) && begin_txn(store)) {
 		if (journal_env_load(&store->env, store->txn, &store->state, &why)) {
 			store->committed = store->state;
 		} else if (g_error_matches(why, JOURNAL_ERROR, ENOENT)) {
@@ -126,14 +126,14 @@ struct journal_durable *journal_store_state(struct journal_store *store)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-static bool damaged(struct journal_store *store)
+static bool note_damage(struct journal_store *store)
 {
-	return done(store, MDB_CORRUPTED);
+	return note_status(store, MDB_CORRUPTED);
 }
 
 /* The row, or one that says nothing yet.  Whether there was one. */
-static bool get(struct journal_store *store, const struct migrate_binding *object,
-		struct journal_row *row)
+static bool get_row(struct journal_store *store, const struct migrate_binding *object,
+		    struct journal_row *row)
 {
 	struct key key;
 	MDB_val value;
@@ -141,10 +141,10 @@ static bool get(struct journal_store *store, const struct migrate_binding *objec
 	memset(row, 0, sizeof(*row));
 	row->handle = *object;
 	journal_env_let_go(store->env.env, &store->pages);
-	if (!begin(store) ||
-	    !done(store, mdb_get(store->txn, store->env.rows, key_of(&key, object), &value)))
+	if (!begin_txn(store) ||
+	    !note_status(store, mdb_get(store->txn, store->env.rows, key_of(&key, object), &value)))
 		return false;
-	return journal_row_decode(value.mv_data, value.mv_size, row) || damaged(store);
+	return journal_row_decode(value.mv_data, value.mv_size, row) || note_damage(store);
 }
 
 static void put_row(struct journal_store *store, struct journal_row *row)
@@ -154,18 +154,18 @@ static void put_row(struct journal_store *store, struct journal_row *row)
 	const uint64_t before = row->generation;
 	MDB_val order = {sizeof(before), (void *)&before};
 
-	if (!begin(store))
+	if (!begin_txn(store))
 		return;
 	key_of(&key, &row->handle);
 	if (before && before != store->generation)
-		done(store, mdb_del(store->txn, store->env.order, &order, &key.val));
+		note_status(store, mdb_del(store->txn, store->env.order, &order, &key.val));
 	row->generation = store->generation;
 	MDB_val value = {journal_row_encode(row, bytes), bytes};
-	done(store, mdb_put(store->txn, store->env.rows, &key.val, &value, 0));
+	note_status(store, mdb_put(store->txn, store->env.rows, &key.val, &value, 0));
 	if (before == store->generation)
 		return;
 	order.mv_data = &row->generation;
-	done(store, mdb_put(store->txn, store->env.order, &order, &key.val, 0));
+	note_status(store, mdb_put(store->txn, store->env.order, &order, &key.val, 0));
 }
 
 /* Before the flags that say so are set: a scan found it, or somebody told of a change. */
@@ -205,9 +205,9 @@ static void set_leaving(struct journal_store *store, const struct journal_row *r
 
 	key_of(&key, &row->handle);
 	if ((row->flags & both) == both)
-		done(store, mdb_put(store->txn, store->env.leaving, &key.val, &nothing, 0));
+		note_status(store, mdb_put(store->txn, store->env.leaving, &key.val, &nothing, 0));
 	else
-		done(store, mdb_del(store->txn, store->env.leaving, &key.val, NULL));
+		note_status(store, mdb_del(store->txn, store->env.leaving, &key.val, NULL));
 }
 
 static void set_gone(struct journal_store *store, struct journal_row *row, bool gone)
@@ -224,7 +224,7 @@ void journal_store_touch(struct journal_store *store, const struct migrate_bindi
 			 unsigned flags, const struct journal_place *place)
 {
 	struct journal_row row;
-	const bool known = get(store, object, &row);
+	const bool known = get_row(store, object, &row);
 	const bool sure = !(row.flags & JOURNAL_MAYBE) || flags & JOURNAL_SCANNED;
 
 	if (store->failed ||
@@ -269,11 +269,11 @@ static bool has_name(struct journal_store *store, MDB_val *key, enum journal_nam
 	MDB_cursor *cursor;
 	int ret;
 
-	if (!done(store, mdb_cursor_open(store->txn, store->env.names, &cursor)))
+	if (!note_status(store, mdb_cursor_open(store->txn, store->env.names, &cursor)))
 		return false;
 	ret = mdb_cursor_get(cursor, key, &found, MDB_GET_BOTH);
 	mdb_cursor_close(cursor);
-	return done(store, ret);
+	return note_status(store, ret);
 }
 
 static void set_names_flag(struct journal_store *store, struct journal_row *row, MDB_val *key)
@@ -281,7 +281,7 @@ static void set_names_flag(struct journal_store *store, struct journal_row *row,
 	MDB_val found;
 
 	row->flags &= ~(unsigned)JOURNAL_NAMES;
-	if (done(store, mdb_get(store->txn, store->env.names, key, &found)))
+	if (note_status(store, mdb_get(store->txn, store->env.names, key, &found)))
 		row->flags |= JOURNAL_NAMES;
 }
 
@@ -294,18 +294,18 @@ static void change_name(struct journal_store *store, struct journal_row *row, bo
 	struct name_value value;
 	struct key key;
 
-	if (!begin(store))
+	if (!begin_txn(store))
 		return;
 	key_of(&key, &row->handle);
-	if (!done(store,
-		  mdb_del(store->txn, store->env.names, &key.val, name_of(&value, other, place))))
-		done(store, mdb_put(store->txn, store->env.names, &key.val,
-				    name_of(&value, kind, place), 0));
+	if (!note_status(store, mdb_del(store->txn, store->env.names, &key.val,
+					name_of(&value, other, place))))
+		note_status(store, mdb_put(store->txn, store->env.names, &key.val,
+					   name_of(&value, kind, place), 0));
 	set_names_flag(store, row, &key.val);
 }
 
-static void came(struct journal_store *store, struct journal_row *row, bool known,
-		 const struct journal_place *place)
+static void set_came(struct journal_store *store, struct journal_row *row, bool known,
+		     const struct journal_place *place)
 {
 	set_maybe(store, row, false);
 	if (!known)
@@ -316,8 +316,8 @@ static void came(struct journal_store *store, struct journal_row *row, bool know
 	set_place(row, place);
 }
 
-static void went(struct journal_store *store, struct journal_row *row,
-		 const struct journal_place *place)
+static void set_went(struct journal_store *store, struct journal_row *row,
+		     const struct journal_place *place)
 {
 	set_maybe(store, row, false);
 	if (!(row->flags & JOURNAL_MADE))
@@ -331,7 +331,7 @@ static unsigned kind_flag(bool directory)
 	return directory ? JOURNAL_DIRECTORY : 0;
 }
 
-static void entries(struct journal_store *store, const struct journal_place *place)
+static void touch_parent(struct journal_store *store, const struct journal_place *place)
 {
 	journal_store_touch(store, &place->dir, JOURNAL_ENTRIES | JOURNAL_DIRECTORY, NULL);
 }
@@ -340,12 +340,13 @@ void journal_store_made(struct journal_store *store, const struct migrate_bindin
 			bool directory, const struct journal_place *place)
 {
 	struct journal_row row;
-	const bool known = get(store, object, &row) || g_hash_table_contains(store->linked, object);
+	const bool known =
+		get_row(store, object, &row) || g_hash_table_contains(store->linked, object);
 
 	row.flags |= kind_flag(directory);
-	came(store, &row, known, place);
+	set_came(store, &row, known, place);
 	put_row(store, &row);
-	entries(store, place);
+	touch_parent(store, place);
 }
 
 void journal_store_removed(struct journal_store *store, const struct migrate_binding *object,
@@ -353,13 +354,13 @@ void journal_store_removed(struct journal_store *store, const struct migrate_bin
 {
 	struct journal_row row;
 
-	get(store, object, &row);
+	get_row(store, object, &row);
 	row.flags |= kind_flag(directory) | (directory ? 0 : JOURNAL_META);
-	went(store, &row, place);
+	set_went(store, &row, place);
 	if (directory)
 		set_gone(store, &row, true);
 	put_row(store, &row);
-	entries(store, place);
+	touch_parent(store, place);
 }
 
 void journal_store_moved(struct journal_store *store, const struct migrate_binding *object,
@@ -367,27 +368,27 @@ void journal_store_moved(struct journal_store *store, const struct migrate_bindi
 			 const struct journal_place *to)
 {
 	struct journal_row row;
-	const bool known = get(store, object, &row);
+	const bool known = get_row(store, object, &row);
 
 	row.flags |= kind_flag(directory);
 	if (from)
-		went(store, &row, from);
+		set_went(store, &row, from);
 	if (to)
-		came(store, &row, known || from, to);
+		set_came(store, &row, known || from, to);
 	else
 		set_gone(store, &row, true);
 	put_row(store, &row);
 	if (from)
-		entries(store, from);
+		touch_parent(store, from);
 	if (to)
-		entries(store, to);
+		touch_parent(store, to);
 }
 
 void journal_store_gone(struct journal_store *store, const struct migrate_binding *object)
 {
 	struct journal_row row;
 
-	if (!get(store, object, &row) || row.flags & JOURNAL_GONE)
+	if (!get_row(store, object, &row) || row.flags & JOURNAL_GONE)
 		return;
 	set_gone(store, &row, true);
 	put_row(store, &row);
@@ -399,7 +400,7 @@ enum journal_was journal_store_was(struct journal_store *store,
 {
 	struct key key;
 
-	if (!begin(store))
+	if (!begin_txn(store))
 		return JOURNAL_WAS_UNKNOWN;
 	key_of(&key, object);
 	if (has_name(store, &key.val, JOURNAL_NAME_GONE, place))
@@ -417,7 +418,7 @@ void journal_store_name(struct journal_store *store, const struct migrate_bindin
 	bool changed = false;
 	struct key key;
 
-	if (!get(store, object, &row) || row.flags & JOURNAL_MADE)
+	if (!get_row(store, object, &row) || row.flags & JOURNAL_MADE)
 		return;
 	key_of(&key, object);
 	for (size_t i = 0; i < G_N_ELEMENTS(kinds); i++) {
@@ -428,7 +429,8 @@ void journal_store_name(struct journal_store *store, const struct migrate_bindin
 			continue;
 		changed = true;
 		name_of(&value, kinds[i], place);
-		done(store, wanted ? mdb_put(store->txn, store->env.names, &key.val, &value.val, 0)
+		note_status(store,
+			    wanted ? mdb_put(store->txn, store->env.names, &key.val, &value.val, 0)
 				   : mdb_del(store->txn, store->env.names, &key.val, &value.val));
 	}
 	if (!changed)
@@ -444,7 +446,7 @@ void journal_store_seen(struct journal_store *store, const struct migrate_bindin
 {
 	struct journal_row row;
 
-	get(store, object, &row);
+	get_row(store, object, &row);
 	set_maybe(store, &row, true);
 	set_gone(store, &row, false);
 	row.flags |= flags | JOURNAL_SCANNED;
@@ -461,7 +463,7 @@ bool journal_store_find(struct journal_store *store, const struct migrate_bindin
 {
 	struct journal_row unused;
 
-	return get(store, object, row ? row : &unused);
+	return get_row(store, object, row ? row : &unused);
 }
 
 bool journal_store_next(struct journal_store *store, const struct migrate_binding *after,
@@ -473,7 +475,8 @@ bool journal_store_next(struct journal_store *store, const struct migrate_bindin
 	MDB_cursor *cursor;
 	int ret;
 
-	if (!begin(store) || !done(store, mdb_cursor_open(store->txn, store->env.rows, &cursor)))
+	if (!begin_txn(store) ||
+	    !note_status(store, mdb_cursor_open(store->txn, store->env.rows, &cursor)))
 		return false;
 	ret = mdb_cursor_get(cursor, at, &value, after->len ? MDB_SET_RANGE : MDB_FIRST);
 	if (!ret && after->len && journal_key_decode(at->mv_data, at->mv_size, &handle) &&
@@ -484,7 +487,7 @@ bool journal_store_next(struct journal_store *store, const struct migrate_bindin
 		ret = MDB_CORRUPTED;
 	mdb_cursor_close(cursor);
 	row->handle = handle;
-	return done(store, ret);
+	return note_status(store, ret);
 }
 
 /* Drops the names that say what is not so. */
@@ -499,7 +502,7 @@ static bool correct_names(struct journal_store *store, struct journal_row *row,
 	unsigned wrong = 0;
 	int ret;
 
-	if (!done(store, mdb_cursor_open(store->txn, store->env.names, &cursor)))
+	if (!note_status(store, mdb_cursor_open(store->txn, store->env.names, &cursor)))
 		return false;
 	for (ret = mdb_cursor_get(cursor, at, &value, MDB_SET); !ret;
 	     ret = mdb_cursor_get(cursor, at, &value, MDB_NEXT_DUP)) {
@@ -508,9 +511,9 @@ static bool correct_names(struct journal_store *store, struct journal_row *row,
 		if (journal_name_decode(value.mv_data, value.mv_size, &name))
 			g_array_append_val(names, name);
 		else
-			damaged(store);
+			note_damage(store);
 	}
-	done(store, ret);
+	note_status(store, ret);
 	mdb_cursor_close(cursor);
 	for (unsigned i = 0; i < names->len; i++) {
 		const struct journal_name *name = &g_array_index(names, struct journal_name, i);
@@ -519,8 +522,8 @@ static bool correct_names(struct journal_store *store, struct journal_row *row,
 		if (holds(arg, &row->handle, name) == (name->kind == JOURNAL_NAME_MADE))
 			continue;
 		wrong++;
-		done(store, mdb_del(store->txn, store->env.names, at,
-				    name_of(&encoded, name->kind, &place)));
+		note_status(store, mdb_del(store->txn, store->env.names, at,
+					   name_of(&encoded, name->kind, &place)));
 	}
 	if (wrong == names->len)
 		row->flags &= ~(unsigned)JOURNAL_NAMES;
@@ -533,7 +536,7 @@ void journal_store_correct(struct journal_store *store, const struct migrate_bin
 	struct journal_row row;
 	bool changed;
 
-	if (!get(store, object, &row))
+	if (!get_row(store, object, &row))
 		return;
 	changed = row.flags & JOURNAL_NAMES && correct_names(store, &row, holds, arg);
 	if (there == !!(row.flags & JOURNAL_GONE)) {
@@ -550,7 +553,7 @@ void journal_store_looked(struct journal_store *store, const struct migrate_bind
 {
 	struct journal_row row;
 
-	if (!get(store, object, &row) || !(row.flags & JOURNAL_RETURNED))
+	if (!get_row(store, object, &row) || !(row.flags & JOURNAL_RETURNED))
 		return;
 	row.flags &= ~(unsigned)JOURNAL_RETURNED;
 	put_row(store, &row);
@@ -560,8 +563,8 @@ uint64_t journal_store_leaving(struct journal_store *store)
 {
 	MDB_stat stat = {0};
 
-	if (begin(store))
-		done(store, mdb_stat(store->txn, store->env.leaving, &stat));
+	if (begin_txn(store))
+		note_status(store, mdb_stat(store->txn, store->env.leaving, &stat));
 	return stat.ms_entries;
 }
 
@@ -571,7 +574,8 @@ void journal_store_purge(struct journal_store *store, uint64_t generation)
 	MDB_cursor *cursor;
 	int ret;
 
-	if (!begin(store) || !done(store, mdb_cursor_open(store->txn, store->env.leaving, &cursor)))
+	if (!begin_txn(store) ||
+	    !note_status(store, mdb_cursor_open(store->txn, store->env.leaving, &cursor)))
 		return;
 	while (!(ret = mdb_cursor_get(cursor, &at, &value, MDB_NEXT))) {
 		struct migrate_binding handle;
@@ -579,18 +583,18 @@ void journal_store_purge(struct journal_store *store, uint64_t generation)
 		struct key key;
 
 		if (!journal_key_decode(at.mv_data, at.mv_size, &handle)) {
-			damaged(store);
+			note_damage(store);
 			break;
 		}
-		if (get(store, &handle, &row) && row.generation > generation)
+		if (get_row(store, &handle, &row) && row.generation > generation)
 			continue;
 		MDB_val order = {sizeof(row.generation), &row.generation};
 		key_of(&key, &handle);
-		done(store, mdb_del(store->txn, store->env.order, &order, &key.val));
-		done(store, mdb_del(store->txn, store->env.rows, &key.val, NULL));
-		done(store, mdb_cursor_del(cursor, 0));
+		note_status(store, mdb_del(store->txn, store->env.order, &order, &key.val));
+		note_status(store, mdb_del(store->txn, store->env.rows, &key.val, NULL));
+		note_status(store, mdb_cursor_del(cursor, 0));
 	}
-	done(store, ret);
+	note_status(store, ret);
 	mdb_cursor_close(cursor);
 }
 
@@ -599,10 +603,10 @@ void journal_store_clear(struct journal_store *store)
 	const MDB_dbi tables[] = {store->env.rows, store->env.names, store->env.order,
 				  store->env.leaving};
 
-	if (!begin(store))
+	if (!begin_txn(store))
 		return;
 	for (size_t i = 0; i < G_N_ELEMENTS(tables); i++)
-		done(store, mdb_drop(store->txn, tables[i], 0));
+		note_status(store, mdb_drop(store->txn, tables[i], 0));
 	store->state.maybe = 0;
 	g_hash_table_remove_all(store->linked);
 }

@@ -60,8 +60,8 @@ static uint32_t goes_with(uint32_t mask)
 	return more;
 }
 
-static void add(struct nt_descriptor *sd, const struct source_ace4 *ace, uint32_t flags,
-		struct sid sid)
+static void add_nt_ace(struct nt_descriptor *sd, const struct source_ace4 *ace, uint32_t flags,
+		       struct sid sid)
 {
 	struct nt_ace nt = {
 		.type = ace->type == ACE4_DENY ? NT_DENY : NT_ALLOW,
@@ -81,9 +81,9 @@ static void add_owning(struct nt_descriptor *sd, const struct source_ace4 *ace, 
 		       bool known)
 {
 	if (!(ace->flags & ACE4_INHERIT_ONLY) && (known || ace->type == ACE4_DENY))
-		add(sd, ace, 0, !known ? sid_of_everyone() : group ? sd->group : sd->owner);
+		add_nt_ace(sd, ace, 0, !known ? sid_of_everyone() : group ? sd->group : sd->owner);
 	if (ace->flags & INHERITS)
-		add(sd, ace, ace->flags | ACE4_INHERIT_ONLY, sid_of_creator(group));
+		add_nt_ace(sd, ace, ace->flags | ACE4_INHERIT_ONLY, sid_of_creator(group));
 }
 
 uint8_t *nfs4_nt_encode(const struct source_nfs4_acl *acl, uint32_t uid, uint32_t gid,
@@ -108,9 +108,10 @@ uint8_t *nfs4_nt_encode(const struct source_nfs4_acl *acl, uint32_t uid, uint32_
 			add_owning(&sd, ace, ace->who == ACE4_WHO_GROUP,
 				   (ace->who == ACE4_WHO_GROUP ? gid : uid) != OWNER_NONE);
 		else if (ace->who == ACE4_WHO_USER_ID || group)
-			add(&sd, ace, ace->flags, sid_of_id(group, map(arg, group, ace->id)));
+			add_nt_ace(&sd, ace, ace->flags,
+				   sid_of_id(group, map(arg, group, ace->id)));
 		else if (ace->who == ACE4_WHO_EVERYONE || ace->type == ACE4_DENY)
-			add(&sd, ace, ace->flags, sid_of_everyone());
+			add_nt_ace(&sd, ace, ace->flags, sid_of_everyone());
 	}
 	value = nt_encode(&sd, len, why);
 	g_array_unref(sd.dacl.aces);

@@ -6,12 +6,12 @@
 #define YEAR (365 * 86400.0)
 
 /* The part of a rate that a limit leaves. */
-static double left(double limit, double rate)
+static double part_left(double limit, double rate)
 {
 	return limit > 0 && limit < rate ? limit / rate : 1;
 }
 
-static time_t sooner(time_t a, time_t b)
+static time_t sooner_of(time_t a, time_t b)
 {
 	return !a ? b : !b ? a : MIN(a, b);
 }
@@ -26,23 +26,23 @@ static double speed_at(const struct limits *limited, time_t when, time_t *until)
 	const double part = 1.0 / MAX(limited->sharers, 1);
 	double speed = 1;
 
-	*until = sooner(config->limits ? calendar_until(config->limits, when) : 0,
-			server->limits ? calendar_until(server->limits, when) : 0);
+	*until = sooner_of(config->limits ? calendar_until(config->limits, when) : 0,
+			   server->limits ? calendar_until(server->limits, when) : 0);
 	if ((own && own->pause) || (common && common->pause))
 		return 0;
 	if (!limited->ordered)
-		speed = left(
+		speed = part_left(
 			(double)(own && own->has_bandwidth ? own->bandwidth : config->bandwidth),
 			limited->bandwidth);
-	speed = MIN(speed, left(own && own->has_requests ? own->requests : config->requests,
-				limited->requests));
+	speed = MIN(speed, part_left(own && own->has_requests ? own->requests : config->requests,
+				     limited->requests));
 	speed = MIN(speed,
-		    left(part * (double)(common && common->has_bandwidth ? common->bandwidth
-									 : server->bandwidth),
-			 limited->bandwidth));
-	return MIN(speed, left(part * (common && common->has_requests ? common->requests
-								      : server->requests),
-			       limited->requests));
+		    part_left(part * (double)(common && common->has_bandwidth ? common->bandwidth
+									      : server->bandwidth),
+			      limited->bandwidth));
+	return MIN(speed, part_left(part * (common && common->has_requests ? common->requests
+									   : server->requests),
+				    limited->requests));
 }
 
 double limits_finish_time(const struct limits *limited, double seconds, time_t now)

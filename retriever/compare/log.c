@@ -50,7 +50,7 @@ void proof_block_clear(struct proof_block *block)
 	g_string_free(block->text, TRUE);
 }
 
-static void spill(struct proof_block *block)
+static void spill_block(struct proof_block *block)
 {
 	if (block->text->len < SPILL || block->status)
 		return;
@@ -67,7 +67,7 @@ void proof_block_entry(struct proof_block *block, const struct proof_entry *entr
 	proof_entry_format(block->text, entry);
 	block->counts.objects++;
 	block->counts.status[entry->status]++;
-	spill(block);
+	spill_block(block);
 }
 
 void proof_block_finding(struct proof_block *block, const struct proof_finding *finding)
@@ -75,7 +75,7 @@ void proof_block_finding(struct proof_block *block, const struct proof_finding *
 	g_string_append(block->text, PROOF_MARK);
 	proof_finding_format(block->text, finding);
 	block->counts.findings++;
-	spill(block);
+	spill_block(block);
 }
 
 void proof_block_directory(struct proof_block *block, const char *path, enum proof_side side,
@@ -84,14 +84,14 @@ void proof_block_directory(struct proof_block *block, const char *path, enum pro
 	g_string_append(block->text, DIRECTORY);
 	proof_path_format(block->text, path);
 	g_string_append_printf(block->text, " %s %s\n", sides[side], proof_status_name(status));
-	spill(block);
+	spill_block(block);
 }
 
 void proof_block_link(struct proof_block *block, guint64 fileid, guint64 inode)
 {
 	g_string_append_printf(block->text, LINK "%" G_GUINT64_FORMAT " %" G_GUINT64_FORMAT "\n",
 			       fileid, inode);
-	spill(block);
+	spill_block(block);
 }
 
 /* ---- counts ---- */
@@ -186,7 +186,8 @@ static bool replay_line(struct proof_log *log, struct replay *replay, char *line
 	return true;
 }
 
-static int replay(struct proof_log *log, struct proof_counts *counts, proof_link_fn link, void *arg)
+static int replay_log(struct proof_log *log, struct proof_counts *counts, proof_link_fn link,
+		      void *arg)
 {
 	struct replay replay = {.link = link, .arg = arg};
 	ssize_t n;
@@ -226,7 +227,7 @@ struct proof_log *proof_log_open(int dir_fd, const char *name, bool anew,
 		O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC | (anew ? O_TRUNC : 0), 0600);
 	again = log->fd < 0 ? -1 : openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	log->queue = again < 0 ? NULL : fdopen(again, "r");
-	*status = log->queue ? replay(log, counts, link, arg) : -errno;
+	*status = log->queue ? replay_log(log, counts, link, arg) : -errno;
 	if (!*status)
 		return log;
 	if (!log->queue && again >= 0)
@@ -266,7 +267,7 @@ static bool parse_directory(char *line, struct proof_task *task)
 }
 
 /* Lock held.  1, 0: none now, -errno. */
-static int next(struct proof_log *log, struct proof_task *task)
+static int next_task(struct proof_log *log, struct proof_task *task)
 {
 	clearerr(log->queue);
 	while (getline(&log->line, &log->room, log->queue) > 0) {
@@ -286,7 +287,7 @@ int proof_log_take(struct proof_log *log, struct proof_task *task)
 
 	memset(task, 0, sizeof *task);
 	g_mutex_lock(&log->lock);
-	while (!(ret = log->stopped ? -ECANCELED : next(log, task)) && log->under_way)
+	while (!(ret = log->stopped ? -ECANCELED : next_task(log, task)) && log->under_way)
 		g_cond_wait(&log->changed, &log->lock);
 	log->under_way += ret == 1;
 	g_mutex_unlock(&log->lock);

@@ -30,7 +30,7 @@ static int open_directory(int dir_fd, const char *name)
 	return fd < 0 ? -errno : fd;
 }
 
-static int move(int from_fd, const char *name, int to_fd, const char *as, char **moved);
+static int move_entry(int from_fd, const char *name, int to_fd, const char *as, char **moved);
 
 /* What is set aside under the name of a directory on the way gives way. */
 static int make_directory(int fd, const char *name)
@@ -38,7 +38,7 @@ static int make_directory(int fd, const char *name)
 	struct stat st;
 
 	if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(st.st_mode)) {
-		int ret = move(fd, name, fd, name, NULL);
+		int ret = move_entry(fd, name, fd, name, NULL);
 
 		if (ret)
 			return ret;
@@ -47,7 +47,7 @@ static int make_directory(int fd, const char *name)
 }
 
 /* The directory at path, step by step, which is made where that is wanted.  Takes fd. */
-static int descend(int fd, const char *path, bool make)
+static int open_below(int fd, const char *path, bool make)
 {
 	g_auto(GStrv) names = g_strsplit(path, "/", -1);
 
@@ -75,7 +75,7 @@ static int moved_as(char **moved, const char *as)
 }
 
 /* Under another name where that is taken.  *moved: which; g_free; or NULL. */
-static int move(int from_fd, const char *name, int to_fd, const char *as, char **moved)
+static int move_entry(int from_fd, const char *name, int to_fd, const char *as, char **moved)
 {
 	if (renameat2(from_fd, name, to_fd, as, RENAME_NOREPLACE) == 0)
 		return moved_as(moved, as);
@@ -153,7 +153,7 @@ int aside_put(struct retriever *retriever, int dir_fd, const char *name, const c
 	if (fd >= 0)
 		project_stop(fd);
 	if (fd >= 0)
-		fd = descend(fd, path ? path : "", true);
+		fd = open_below(fd, path ? path : "", true);
 	if (fd < 0)
 		return fd;
 	/* before: afterwards it may have another name */
@@ -161,7 +161,7 @@ int aside_put(struct retriever *retriever, int dir_fd, const char *name, const c
 	if (!ret)
 		ret = own_walk(dir_fd, name, look_for_links, &linked);
 	if (!ret)
-		ret = move(dir_fd, name, fd, as, &moved);
+		ret = move_entry(dir_fd, name, fd, as, &moved);
 	if (!ret && linked)
 		apart_start(retriever, fd, moved);
 	close(fd);
@@ -278,7 +278,7 @@ static int open_compared(struct retriever *retriever, const char *path)
 	struct migrate_record rec;
 
 	if (fd >= 0)
-		fd = descend(fd, path, false);
+		fd = open_below(fd, path, false);
 	if (fd < 0)
 		return fd;
 	ret = migrate_record_load(fd, &rec);
@@ -307,7 +307,7 @@ static void remove_empty(int aside_fd, const char *path)
 }
 
 /* FALSE: it leads out of the tree.  Splits it. */
-static bool split(const char *path, char **dir, char **name)
+static bool split_path(const char *path, char **dir, char **name)
 {
 	g_auto(GStrv) names = g_strsplit(path, "/", -1);
 	g_autoptr(GPtrArray) kept = g_ptr_array_new();
@@ -362,7 +362,7 @@ static char *find_path(int aside_fd, const char *shown)
 
 		g_free(*name);
 		*name = found;
-		fd = descend(fd, found, false);
+		fd = open_below(fd, found, false);
 	}
 	if (fd >= 0)
 		close(fd);
@@ -397,7 +397,7 @@ static int bring_back(int aside_fd, int from, const char *name, int to)
 
 	/* another one's, or that of who was killed */
 	if (from != aside_fd && faccessat(aside_fd, COMING, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-		ret = move(aside_fd, COMING, aside_fd, COMING, NULL);
+		ret = move_entry(aside_fd, COMING, aside_fd, COMING, NULL);
 	if (!ret && !project_admits(to, from))
 		ret = project_give(from, name, project_of(to));
 	if (ret || from == aside_fd)
@@ -406,16 +406,17 @@ static int bring_back(int aside_fd, int from, const char *name, int to)
 		return -errno;
 	ret = rename_apart(aside_fd, COMING, to, name);
 	if (ret)
-		move(aside_fd, COMING, from, name, NULL);
+		move_entry(aside_fd, COMING, from, name, NULL);
 	return ret;
 }
 
-static int restore(struct retriever *retriever, int aside_fd, const char *dir, const char *name)
+static int restore_entry(struct retriever *retriever, int aside_fd, const char *dir,
+			 const char *name)
 {
 	int from = open_directory(aside_fd, "."), to, ret = 0;
 
 	if (from >= 0)
-		from = descend(from, dir, false);
+		from = open_below(from, dir, false);
 	if (from < 0)
 		return from;
 	if (faccessat(from, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
@@ -445,7 +446,7 @@ int aside_restore(struct retriever *retriever, const char *path)
 	g_autofree char *dir = NULL, *name = NULL, *found = NULL;
 	int fd, ret;
 
-	if (!split(path, &dir, &name))
+	if (!split_path(path, &dir, &name))
 		return -EINVAL;
 	fd = open_directory(retriever->private_fd, ASIDE_DIR);
 	if (fd < 0)
@@ -453,7 +454,7 @@ int aside_restore(struct retriever *retriever, const char *path)
 	g_free(dir);
 	g_free(name);
 	found = find_path(fd, path);
-	ret = split(found, &dir, &name) ? restore(retriever, fd, dir, name) : -EINVAL;
+	ret = split_path(found, &dir, &name) ? restore_entry(retriever, fd, dir, name) : -EINVAL;
 	if (!ret)
 		remove_empty(fd, dir);
 	close(fd);

@@ -122,7 +122,7 @@ static int take_away(struct retriever *retriever, int dir_fd, const char *name, 
 	return ret;
 }
 
-static int report(struct retriever *retriever, int dir_fd, const char *name, bool stays)
+static int report_leftover(struct retriever *retriever, int dir_fd, const char *name, bool stays)
 {
 	g_autofree char *directory = retriever_fd_path(dir_fd);
 	g_autofree char *at = g_strconcat(directory, "/", name, NULL);
@@ -153,8 +153,9 @@ int leftover_take_back(struct retriever *retriever, int dir_fd, const char *name
 	close(fd);
 	if (fate == GOES && (is_being_changed(object) || own_walk(dir_fd, name, is_changed, NULL)))
 		fate = STAYS;
-	ret = fate == GOES || fate == STAYS ? report(retriever, dir_fd, name, fate == STAYS)
-					    : MIN(fate, 0);
+	ret = fate == GOES || fate == STAYS
+		      ? report_leftover(retriever, dir_fd, name, fate == STAYS)
+		      : MIN(fate, 0);
 	if (!ret && fate == GOES)
 		ret = take_away(retriever, dir_fd, name, path);
 	if (object) {

@@ -41,7 +41,7 @@ struct listing_sum {
 	struct sum before, now;
 	guint64 files, passed;
 	struct listing_entries
-		is; /* this listing, but when it is only summed up; sorted by keep() */
+		is; /* this listing, but when it is only summed up; sorted by keep_sum() */
 	struct listing_entries was; /* the one before, once a page needs it */
 };
 
@@ -113,7 +113,7 @@ static size_t encode_sum(uint8_t *value, const struct sum *sum,
 	return sizeof fields + binding->len;
 }
 
-static bool load(int dir_fd, struct sum *sum)
+static bool load_sum(int dir_fd, struct sum *sum)
 {
 	struct migrate_binding binding;
 	uint8_t value[VALUE_MAX];
@@ -130,7 +130,7 @@ static bool load(int dir_fd, struct sum *sum)
 	return sum->version == VERSION;
 }
 
-static int store(int dir_fd, const struct sum *sum)
+static int store_sum(int dir_fd, const struct sum *sum)
 {
 	struct migrate_binding binding;
 	uint8_t value[VALUE_MAX];
@@ -145,17 +145,17 @@ gint64 listing_sum_whole(int dir_fd)
 {
 	struct sum sum;
 
-	return load(dir_fd, &sum) && sum.files == FILES_WHOLE ? (gint64)sum.entries : -1;
+	return load_sum(dir_fd, &sum) && sum.files == FILES_WHOLE ? (gint64)sum.entries : -1;
 }
 
 void listing_sum_set_whole(int dir_fd)
 {
 	struct sum sum;
 
-	if (!load(dir_fd, &sum) || sum.files != FILES_OPEN)
+	if (!load_sum(dir_fd, &sum) || sum.files != FILES_OPEN)
 		return;
 	sum.files = FILES_WHOLE;
-	store(dir_fd, &sum);
+	store_sum(dir_fd, &sum);
 }
 
 /* ---- entry by entry ---- */
@@ -206,7 +206,7 @@ static bool load_listed(const struct retriever *retriever, int dir_fd, const str
 }
 
 /* The sum is the last: without the file the next listing takes longer. */
-static int keep(struct listing_sum *seen, int dir_fd)
+static int keep_sum(struct listing_sum *seen, int dir_fd)
 {
 	uint8_t head[VALUE_MAX];
 	size_t len;
@@ -224,7 +224,7 @@ static int keep(struct listing_sum *seen, int dir_fd)
 	if (is_listed(&seen->now) && seen->is.entries->len == seen->now.entries &&
 	    listing_entries_store(seen->retriever, ino, head, len, &seen->is) < 0)
 		listing_entries_remove(seen->retriever, ino);
-	return store(dir_fd, &seen->now);
+	return store_sum(dir_fd, &seen->now);
 }
 
 GArray *listing_sum_not_whole(const struct retriever *retriever, int dir_fd)
@@ -232,7 +232,7 @@ GArray *listing_sum_not_whole(const struct retriever *retriever, int dir_fd)
 	struct listing_entries listed = {0};
 	struct sum sum;
 
-	if (!retriever->copying || !load(dir_fd, &sum))
+	if (!retriever->copying || !load_sum(dir_fd, &sum))
 		return NULL;
 	if (sum.files == FILES_WHOLE)
 		return listing_entries_array();
@@ -258,7 +258,7 @@ struct listing_sum *listing_sum_new(struct retriever *retriever, int dir_fd)
 	seen->retriever = retriever;
 	g_mutex_init(&seen->lock);
 	seen->now = nothing_yet;
-	if (load(dir_fd, &seen->before)) {
+	if (load_sum(dir_fd, &seen->before)) {
 		seen->passes = seen->before.files == FILES_WHOLE && is_listed(&seen->before);
 		seen->sums_up = !seen->passes;
 	} else {
@@ -337,7 +337,7 @@ void listing_sum_reset(struct listing_sum *seen)
 }
 
 /* Before the first change. */
-static void forget(struct listing_sum *seen, int dir_fd)
+static void forget_sum(struct listing_sum *seen, int dir_fd)
 {
 	if (!seen->changed)
 		fremovexattr(dir_fd, XATTR_LISTED);
@@ -370,7 +370,7 @@ static bool pass_entry(struct listing_sum *seen, int dir_fd, const struct source
 
 	if (!all && !(e->has_attr && seen->passed < seen->before.entries &&
 		      listing_entries_has(seen->was.entries, sum))) {
-		forget(seen, dir_fd);
+		forget_sum(seen, dir_fd);
 		return false;
 	}
 	if (!is_single_file(e))
@@ -392,7 +392,7 @@ void listing_sum_pass(struct listing_sum *seen, int dir_fd, struct backend_batch
 	all = last && is_all(seen, batch); /* most directories have one page, and stay */
 	if (!all && !seen->was.entries &&
 	    !load_listed(seen->retriever, dir_fd, &seen->before, &seen->was)) {
-		forget(seen, dir_fd);
+		forget_sum(seen, dir_fd);
 		seen->passes = false;
 	}
 	for (guint i = 0; i < batch->entries->len && seen->passes; i++) {
@@ -413,7 +413,7 @@ bool listing_sum_unchanged(struct listing_sum *seen, int dir_fd)
 			 seen->now.entries == seen->before.entries;
 
 	if (!unchanged && seen->before.version)
-		forget(seen, dir_fd);
+		forget_sum(seen, dir_fd);
 	if (!unchanged)
 		seen->sums_up = false;
 	return unchanged;
@@ -487,7 +487,7 @@ int listing_sum_sweep(struct retriever *retriever, struct listing_sum *seen,
 	if (ret)
 		prior_uncount(retriever, count_names(retriever, unlisted, i, dir_fd));
 	/* without it the next listing takes longer */
-	if (!ret && !seen->unknown && keep(seen, dir_fd) < 0)
+	if (!ret && !seen->unknown && keep_sum(seen, dir_fd) < 0)
 		g_debug("%s: no sum of its listing is kept", path);
 	return ret;
 }

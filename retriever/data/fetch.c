@@ -53,7 +53,7 @@ static void transfer_free(struct transfer *t)
 }
 
 /* Cuts the set after its first PLAN_MAX bytes. */
-static void cut(struct migrate_extents *set)
+static void cut_to_plan(struct migrate_extents *set)
 {
 	uint64_t left = PLAN_MAX;
 
@@ -69,8 +69,8 @@ static void cut(struct migrate_extents *set)
 }
 
 /* With the object's lock held: makes the requests for what of [start, end) nobody is fetching. */
-static int plan(struct object *object, uint64_t start, uint64_t end, enum backend_priority priority,
-		struct transfer **list)
+static int plan_reads(struct object *object, uint64_t start, uint64_t end,
+		      enum backend_priority priority, struct transfer **list)
 {
 	struct migrate_extents want = MIGRATE_EXTENTS_INIT;
 	bool background = priority == BACKEND_BACKGROUND;
@@ -88,7 +88,7 @@ static int plan(struct object *object, uint64_t start, uint64_t end, enum backen
 		ret = migrate_extents_remove_all(&want, &file_of(object)->inflight[0]);
 	if (!ret && background)
 		ret = migrate_extents_remove_all(&want, &file_of(object)->inflight[1]);
-	cut(&want);
+	cut_to_plan(&want);
 	for (size_t i = want.n; !ret && i-- > 0;) {
 		uint64_t at = want.v[i].end, low = want.v[i].start;
 
@@ -121,7 +121,7 @@ static int plan(struct object *object, uint64_t start, uint64_t end, enum backen
 	return ret;
 }
 
-static void submit(struct retriever *retriever, struct transfer *list)
+static void submit_reads(struct retriever *retriever, struct transfer *list)
 {
 	while (list) {
 		struct transfer *next = list->next;
@@ -195,7 +195,7 @@ static void ask_rights_first(struct object *object)
 static void submit_or_fail(struct object *object, struct transfer *list, int ret)
 {
 	if (ret == 0) {
-		submit(object->retriever, list);
+		submit_reads(object->retriever, list);
 		return;
 	}
 	forget_transfer(list);
@@ -248,15 +248,15 @@ void transfer_fetch_now(struct object *object, uint64_t start, uint64_t end, boo
 	object_ref(object); /* the waiter may be answered before this returns */
 	waiters_add(object, start, end, background, done, arg);
 	if (background) {
-		ret = plan(object, start, end, BACKEND_BACKGROUND, &list);
+		ret = plan_reads(object, start, end, BACKEND_BACKGROUND, &list);
 	} else {
 		struct transfer *ahead = NULL, **tail = &list;
 
 		to = window_end(object, &from, end);
-		ret = plan(object, start & ~(DEMAND_MIN - 1), align_up(end, DEMAND_MIN),
-			   BACKEND_DEMAND, &list);
+		ret = plan_reads(object, start & ~(DEMAND_MIN - 1), align_up(end, DEMAND_MIN),
+				 BACKEND_DEMAND, &list);
 		if (!ret)
-			ret = plan(object, from, to, BACKEND_READAHEAD, &ahead);
+			ret = plan_reads(object, from, to, BACKEND_READAHEAD, &ahead);
 		while (*tail)
 			tail = &(*tail)->next;
 		*tail = ahead;
@@ -329,8 +329,8 @@ static void transfer_again(struct object *object)
 		struct waiter *w = l->data;
 		struct trace_id before = trace_enter(w->trace);
 
-		ret = plan(object, w->start, w->end,
-			   w->background ? BACKEND_BACKGROUND : BACKEND_DEMAND, &list);
+		ret = plan_reads(object, w->start, w->end,
+				 w->background ? BACKEND_BACKGROUND : BACKEND_DEMAND, &list);
 		trace_enter(before);
 	}
 	g_mutex_unlock(&object->lock);
@@ -377,7 +377,7 @@ static int write_missing(struct transfer *t, const uint8_t *data, size_t len,
 }
 
 /* Having entered (fill_enter): writes, answers, queues for durability. */
-static void apply(struct transfer *t, const uint8_t *data, size_t len)
+static void apply_data(struct transfer *t, const uint8_t *data, size_t len)
 {
 	struct object *object = t->object;
 	struct migrate_extents todo = MIGRATE_EXTENTS_INIT, zeros = MIGRATE_EXTENTS_INIT;
@@ -475,7 +475,7 @@ static void apply_deferred(struct object *object, void *arg)
 {
 	struct transfer *t = arg;
 
-	apply(t, t->copy, t->copy_len);
+	apply_data(t, t->copy, t->copy_len);
 	next_part(t, t->copy_len);
 }
 
@@ -487,7 +487,7 @@ static void keep_copy(struct transfer *t, const uint8_t *data, size_t len)
 	t->copy_len = len;
 }
 
-static void deliver(struct transfer *t, const uint8_t *data, size_t len)
+static void deliver_data(struct transfer *t, const uint8_t *data, size_t len)
 {
 	if (!fill_try_enter(t->object)) {
 		/* a bracket is open: the data has to outlive the reply */
@@ -496,7 +496,7 @@ static void deliver(struct transfer *t, const uint8_t *data, size_t len)
 			return;
 		data = t->copy;
 	}
-	apply(t, data, len);
+	apply_data(t, data, len);
 	next_part(t, len);
 }
 
@@ -598,7 +598,7 @@ static void attr_done(struct backend_request *req)
 	else if (!same_as_recorded(t))
 		transfer_failed(t, -ESTALE, CHANGED);
 	else
-		deliver(t, t->copy, t->copy_len);
+		deliver_data(t, t->copy, t->copy_len);
 }
 
 static void read_done(struct backend_request *req)
@@ -624,7 +624,7 @@ static void read_done(struct backend_request *req)
 		gate_submit(t->object->retriever->gate, req);
 		return;
 	}
-	deliver(t, req->data, req->data_len);
+	deliver_data(t, req->data, req->data_len);
 }
 
 static bool is_of(const struct backend_request *req, const void *object)

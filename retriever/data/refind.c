@@ -55,7 +55,7 @@ static int look_up_name(struct retriever *retriever, struct found *at, const cha
 }
 
 /* The root, of which the old server knows.  -ESTALE: it does and does not, again and again. */
-static int begin(struct retriever *retriever, struct found *at)
+static int begin_at_root(struct retriever *retriever, struct found *at)
 {
 	struct backend_request req = {
 		.op = BACKEND_GETATTR, .priority = priority_of(at), .hurried = true};
@@ -72,10 +72,10 @@ static int begin(struct retriever *retriever, struct found *at)
 	return ret;
 }
 
-static int walk(struct retriever *retriever, const char *path, struct found *at)
+static int walk_names(struct retriever *retriever, const char *path, struct found *at)
 {
 	g_auto(GStrv) names = g_strsplit(path, "/", -1);
-	int ret = begin(retriever, at);
+	int ret = begin_at_root(retriever, at);
 
 	for (char **name = names; *name && !ret; name++)
 		if (**name)
@@ -107,7 +107,7 @@ static int find_again(struct object *object, struct found *found)
 	int ret = -ENOENT;
 
 	if (path)
-		ret = walk(object->retriever, path, found);
+		ret = walk_names(object->retriever, path, found);
 	if (ret == 0 && is_like(object, &found->attr))
 		return 0;
 	if (is_directory(object) || (ret && ret != -ENOENT))
@@ -115,7 +115,7 @@ static int find_again(struct object *object, struct found *found)
 	found->replaced = ret == 0 && S_ISREG(found->attr.mode);
 	source_object_clear(&found->source);
 	parent = source_path_of_parent(object, &name);
-	ret = parent ? walk(object->retriever, parent, found) : -ENOENT;
+	ret = parent ? walk_names(object->retriever, parent, found) : -ENOENT;
 	return ret ? ret : LISTED;
 }
 
@@ -146,8 +146,8 @@ static int adopt_directory(struct object *object, const struct found *found)
 	return ret;
 }
 
-static int adopt(struct object *object, const struct found *found, enum version_trust trust,
-		 const char **reason)
+static int adopt_found(struct object *object, const struct found *found, enum version_trust trust,
+		       const char **reason)
 {
 	*reason = "the directory's stub record could not be written";
 	return is_directory(object)
@@ -219,12 +219,12 @@ static int adopt_anew(struct object *object, struct found *found, int ret, enum 
 	if (ret) {
 		source_object_clear(&found->source);
 		path = source_path_of(object);
-		ret = path ? walk(object->retriever, path, found) : ret;
+		ret = path ? walk_names(object->retriever, path, found) : ret;
 	}
 	if (ret)
 		ret = look_status(ret, found, reason);
 	else
-		ret = adopt(object, found, trust, reason);
+		ret = adopt_found(object, found, trust, reason);
 	source_object_clear(&found->source);
 	return ret;
 }
@@ -271,7 +271,7 @@ static enum job_kind job_of(const struct errand *errand)
 	return errand->found.demand ? JOB_FIND_DEMAND : JOB_FIND;
 }
 
-static void conclude(struct errand *errand, int ret)
+static void end_errand(struct errand *errand, int ret)
 {
 	struct object *object = errand->object;
 	struct search *search = &object->search;
@@ -282,7 +282,7 @@ static void conclude(struct errand *errand, int ret)
 	if (ret)
 		ret = look_status(ret, &errand->found, &reason);
 	else
-		ret = adopt(object, &errand->found, VERSION_FOUND, &reason);
+		ret = adopt_found(object, &errand->found, VERSION_FOUND, &reason);
 	g_mutex_lock(&object->lock);
 	search->under_way[errand->found.demand] = false;
 	search->found += !ret;
@@ -305,11 +305,12 @@ static void run_listed(void *arg)
 {
 	struct errand *errand = arg;
 
-	conclude(errand, find_listed(errand->object, &errand->found, errand->status, errand->name));
+	end_errand(errand,
+		   find_listed(errand->object, &errand->found, errand->status, errand->name));
 }
 
 /* The listing goes on meanwhile. */
-static void listed(void *arg, int status, const char *name)
+static void note_listed(void *arg, int status, const char *name)
 {
 	struct errand *errand = arg;
 
@@ -328,11 +329,11 @@ static void run_errand(void *arg)
 		listing_find(object->retriever,
 			     &(struct listing_wanted){.directory = &errand->found.source,
 						      .fileid = object->record.fileid,
-						      .found = listed,
+						      .found = note_listed,
 						      .arg = errand},
 			     1, errand->found.demand);
 	else
-		conclude(errand, ret);
+		end_errand(errand, ret);
 }
 
 /* Lock held. */
@@ -345,7 +346,7 @@ static bool is_waited_for(struct object *object)
 	return is;
 }
 
-static bool start(struct object *object, bool demand, void (*then)(struct object *object))
+static bool start_errand(struct object *object, bool demand, void (*then)(struct object *object))
 {
 	struct search *search = &object->search;
 	struct errand *errand;
@@ -381,10 +382,10 @@ static bool start(struct object *object, bool demand, void (*then)(struct object
 
 bool refind_start(struct object *object, void (*found)(struct object *object))
 {
-	return start(object, false, found);
+	return start_errand(object, false, found);
 }
 
 bool refind_for_client(struct object *object, void (*found)(struct object *object))
 {
-	return start(object, true, found);
+	return start_errand(object, true, found);
 }

@@ -295,7 +295,8 @@ static bool is_full(int fd)
 	return fstatvfs(fd, &st) < 0 || st.f_bfree < BLOCKS_FULL;
 }
 
-static int foresee(struct attributes_place *at, const char *name, uint32_t len, const char **why)
+static int foresee_xattr(struct attributes_place *at, const char *name, uint32_t len,
+			 const char **why)
 {
 	const uint32_t takes = XATTR_HEAD + (uint32_t)strlen(name) + len;
 
@@ -316,8 +317,8 @@ static void make_name_path(char path[PATH_ROOM], const struct attributes_place *
 	g_snprintf(path, PATH_ROOM, "/proc/self/fd/%d/%s", at->fd, at->name);
 }
 
-static int store(const struct attributes_place *at, const char *name, const void *value,
-		 uint32_t len)
+static int store_xattr(const struct attributes_place *at, const char *name, const void *value,
+		       uint32_t len)
 {
 	char path[PATH_ROOM];
 
@@ -332,8 +333,8 @@ static int put_xattr(struct attributes_place *at, const char *name, const void *
 		     const char **why)
 {
 	if (at->fd < 0)
-		return foresee(at, name, len, why);
-	if (store(at, name, value, len) == 0)
+		return foresee_xattr(at, name, len, why);
+	if (store_xattr(at, name, value, len) == 0)
 		return 0;
 	*why = g_strerror(errno);
 	switch (errno) {
@@ -561,7 +562,7 @@ static int set_all(const struct volume_config *config, struct attributes_place *
 /* ---- what an SMB server said ---- */
 
 /* Where the modes come by NFS, they and the owner stand. */
-static bool rules(const struct volume_config *config)
+static bool is_ruling(const struct volume_config *config)
 {
 	return !config->acl_source;
 }
@@ -621,7 +622,7 @@ static int set_windows(const struct volume_config *config, struct attributes_pla
 		       const struct windows *windows, mode_t *perms,
 		       struct attributes_result *carried)
 {
-	bool ruling = rules(config);
+	bool ruling = is_ruling(config);
 	const struct source_xattrs *xattrs = windows->xattrs;
 	int ret = 0;
 
@@ -673,7 +674,7 @@ static int set_what_it_has(const struct volume_config *config, struct attributes
 			   struct attributes_result *carried)
 {
 	struct windows *windows = translate_windows(config, attr, xattrs);
-	int ret = change_owner(config, at, attr, rules(config) ? windows : NULL, carried);
+	int ret = change_owner(config, at, attr, is_ruling(config) ? windows : NULL, carried);
 
 	if (!ret && inherits && fremovexattr(at->fd, XATTR_ACL_ACCESS) < 0 && errno != ENODATA &&
 	    errno != EOPNOTSUPP)

@@ -51,7 +51,7 @@ static void list_anew(struct fill *fill);
 static void listing_failed(struct fill *fill, int status);
 
 /* With the lock held: whether a fill of at least this priority is on its way. */
-static bool running(struct object *object, enum backend_priority priority)
+static bool has_running(struct object *object, enum backend_priority priority)
 {
 	for (GSList *l = directory_of(object)->fills; l; l = l->next)
 		if (((struct fill *)l->data)->priority <= priority &&
@@ -81,7 +81,7 @@ static void names_entered(struct object *object, void *arg)
 	fill_free(fill);
 }
 
-static void nothing(void *arg, int status)
+static void ignore_result(void *arg, int status)
 {
 }
 
@@ -96,8 +96,8 @@ static void abandon_fill(struct fill *fill, bool moved)
 	const struct fill_outcome *outcome = &fill->outcome;
 
 	if (outcome->result == FILL_LOST && moved)
-		start_fill(object, fill->priority, fill->content, fill->name_errors.skip, nothing,
-			   NULL);
+		start_fill(object, fill->priority, fill->content, fill->name_errors.skip,
+			   ignore_result, NULL);
 	else if (outcome->result == FILL_LOST)
 		refind_start(object, directory_fill_again); /* the waiters wait for that */
 	else if (outcome->status == -ECANCELED && !g_atomic_int_get(&object->retriever->closing))
@@ -129,7 +129,7 @@ static bool knows_names(const struct fill *fill)
 }
 
 /* Every name is here, but those that are skipped; or the fill has failed. */
-static void conclude(struct fill *fill)
+static void conclude_fill(struct fill *fill)
 {
 	struct object *object = fill->object;
 	bool others, moved = false, named = knows_names(fill);
@@ -154,7 +154,7 @@ static void conclude(struct fill *fill)
 		data_hints_note(object, !fill->lacking);
 		directory_set_complete(object, directory_fill_again);
 	}
-	others = running(object, BACKEND_BACKGROUND) || directory_of(object)->names ||
+	others = has_running(object, BACKEND_BACKGROUND) || directory_of(object)->names ||
 		 object->normal || object->record.state != MIGRATE_UNFILLED;
 	if (fill->outcome.result == FILL_LOST)
 		moved = object_source_moved(object, &fill->source);
@@ -187,7 +187,7 @@ static void record_skipped(void *arg)
 	}
 	if (ret)
 		set_outcome(fill, FILL_FAILED, ret, why);
-	conclude(fill);
+	conclude_fill(fill);
 }
 
 /* Of a copy: whether only the sum of this listing was wanted, and it is another one now. */
@@ -207,7 +207,7 @@ static bool must_compare(struct fill *fill)
 	return false;
 }
 
-static void finish(struct fill *fill)
+static void finish_fill(struct fill *fill)
 {
 	struct object *object = fill->object;
 
@@ -236,7 +236,7 @@ static void finish(struct fill *fill)
 		   !directory_names_fixed(object)) {
 		jobs_run(object->retriever->jobs, JOB_FLUSH, record_skipped, fill);
 	} else {
-		conclude(fill);
+		conclude_fill(fill);
 	}
 }
 
@@ -248,7 +248,7 @@ static void end_one(struct fill *fill)
 	last = --fill->pending == 0;
 	g_mutex_unlock(&fill->lock);
 	if (last)
-		finish(fill);
+		finish_fill(fill);
 }
 
 static void end_listing(struct fill *fill)
@@ -310,7 +310,7 @@ static void all_made(struct fill *fill, int status)
 }
 
 /* What keeps the rest from being made, or 0. */
-static int stopped(const struct fill *fill)
+static int why_stopped(const struct fill *fill)
 {
 	if (g_atomic_int_get(&fill->object->retriever->closing))
 		return -ECANCELED;
@@ -323,7 +323,7 @@ static int stopped(const struct fill *fill)
 
 static struct backend_batch *next_kept(struct fill *fill, int *status)
 {
-	*status = stopped(fill);
+	*status = why_stopped(fill);
 	if (*status)
 		forget_kept(fill);
 	if (fill->rest)
@@ -514,7 +514,7 @@ static bool repeats_itself(struct fill *fill)
 /* 0, or why the listing need not go on. */
 static int no_use(struct fill *fill)
 {
-	int status = stopped(fill);
+	int status = why_stopped(fill);
 
 	if (status)
 		return status;
@@ -629,7 +629,7 @@ static void start_fill(struct object *object, enum backend_priority priority,
 		done(arg, is_directory(object) ? 0 : -ENOTDIR);
 		return;
 	}
-	if (skip || !running(object, priority)) {
+	if (skip || !has_running(object, priority)) {
 		fill = begin_fill(object, priority, content, &ret);
 		fill->not_here = g_steal_pointer(&directory_of(object)->not_here);
 	}
@@ -669,7 +669,7 @@ void directory_fill_again(struct object *object)
 	wanted = !g_queue_is_empty(&object->waiters);
 	g_mutex_unlock(&object->lock);
 	if (wanted)
-		directory_fill(object, BACKEND_DEMAND, false, nothing, NULL);
+		directory_fill(object, BACKEND_DEMAND, false, ignore_result, NULL);
 }
 
 static bool is_of_fill(const struct backend_request *req, const void *object)

@@ -216,7 +216,7 @@ bool directory_is_in_itself(const struct object *directory, const char *path,
 }
 
 /* Something has the entry's name already: NULL, or why it is not the entry. */
-static const char *there(struct fill *fill, const struct source_entry *entry)
+static const char *why_not_there(struct fill *fill, const struct source_entry *entry)
 {
 	/* as it is written nothing here has it */
 	if (fill->not_here && listing_entries_has(fill->not_here, listing_sum_hash(entry->name)))
@@ -258,7 +258,7 @@ static enum make_outcome make_entry(struct fill *fill, const struct make_parent 
 		ret = make_object(fill->object->retriever, parent, entry, target, xattrs, &outcome);
 	if (!ret && outcome == MAKE_THERE) {
 		g_atomic_int_inc(&fill->there);
-		reason = there(fill, entry);
+		reason = why_not_there(fill, entry);
 		ret = reason ? -EEXIST : 0;
 	}
 	if (!ret && outcome >= MAKE_ASK)
@@ -433,7 +433,8 @@ const char *directory_xattrs_refused(const struct retriever *retriever)
 		       : "the old server refused to tell the ACL or the extended attributes";
 }
 
-static const char *refusal(const struct question *q, int status, const struct backend_request *req)
+static const char *refusal_reason(const struct question *q, int status,
+				  const struct backend_request *req)
 {
 	if (status == -EHOSTDOWN)
 		return SOURCE_NO_OWNER;
@@ -501,7 +502,7 @@ static void question_answered(struct backend_request *req)
 	}
 	if (status) {
 		name_errors_add_refusal(&q->fill->name_errors, q->name, status,
-					refusal(q, status, req));
+					refusal_reason(q, status, req));
 		question_free(q);
 		return;
 	}

@@ -88,7 +88,7 @@ static enum left look_at_child(struct finish *finish, const struct dirent *e)
 
 /* What is neither file nor directory has no record, and may do anything when it is opened.  A file
  * of a copy that was whole already need not be looked at. */
-static bool concerns(int dir_fd, const struct dirent *e, const GArray *not_whole)
+static bool concerns_finish(int dir_fd, const struct dirent *e, const GArray *not_whole)
 {
 	unsigned char type = e->d_type;
 	struct stat st;
@@ -167,7 +167,7 @@ static enum left scan_children(struct finish *finish)
 		    (root && !strcmp(e->d_name, MIGRATE_PRIVATE_DIR)))
 			continue;
 		sum += name_diff_part(root, e->d_name, e->d_ino);
-		if (!concerns(directory->fd, e, not_whole))
+		if (!concerns_finish(directory->fd, e, not_whole))
 			continue;
 		this = look_at_child(finish, e);
 		if (this > left)
@@ -258,7 +258,7 @@ static bool is_held(struct object *directory)
 }
 
 /* Looks at the entries. */
-static enum left look(struct finish *finish)
+static enum left look_into(struct finish *finish)
 {
 	struct object *directory = finish->directory;
 	enum left left;
@@ -315,7 +315,7 @@ static void finish_again(void *arg)
 	struct finish *finish = arg;
 	struct object *directory = finish->directory;
 	bool settled = has_settled(finish);
-	enum left left = settled ? NOTHING : look(finish);
+	enum left left = settled ? NOTHING : look_into(finish);
 	int ret;
 
 	if (!settled && left != SOMETHING && finish->syncing->len &&

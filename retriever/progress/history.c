@@ -7,7 +7,7 @@
 
 #include "lib/base/filetree.h"
 
-static struct history_point *at(struct history *history, guint i)
+static struct history_point *point_at(struct history *history, guint i)
 {
 	return &g_array_index(history->points, struct history_point, i);
 }
@@ -31,36 +31,37 @@ void history_free(struct history *history)
 	g_free(history);
 }
 
-static bool alike(const struct history_point *a, const struct history_point *b)
+static bool are_alike(const struct history_point *a, const struct history_point *b)
 {
 	return a->objects_found == b->objects_found && a->objects_whole == b->objects_whole &&
 	       a->bytes_found == b->bytes_found && a->bytes_whole == b->bytes_whole;
 }
 
 /* Lock held.  The newest stays. */
-static void thin(struct history *history)
+static void thin_points(struct history *history)
 {
 	guint kept = 0, n = history->points->len;
 
 	for (guint i = (n - 1) % 2; i < n; i += 2)
-		*at(history, kept++) = *at(history, i);
+		*point_at(history, kept++) = *point_at(history, i);
 	g_array_set_size(history->points, kept);
 	history->interval *= 2;
 }
 
 /* Lock held.  Where nothing moves, a line has two ends. */
-static void append(struct history *history, const struct history_point *point)
+static void append_point(struct history *history, const struct history_point *point)
 {
 	guint n = history->points->len;
 
 	history->dirty = true;
-	if (n >= 2 && alike(at(history, n - 1), point) && alike(at(history, n - 2), point)) {
-		*at(history, n - 1) = *point;
+	if (n >= 2 && are_alike(point_at(history, n - 1), point) &&
+	    are_alike(point_at(history, n - 2), point)) {
+		*point_at(history, n - 1) = *point;
 		return;
 	}
 	g_array_append_val(history->points, *point);
 	if (history->points->len > HISTORY_MAX)
-		thin(history);
+		thin_points(history);
 }
 
 void history_add(struct history *history, const struct history_point *point)
@@ -69,8 +70,8 @@ void history_add(struct history *history, const struct history_point *point)
 
 	g_mutex_lock(&history->lock);
 	n = history->points->len;
-	if (!n || point->time >= at(history, n - 1)->time + history->interval)
-		append(history, point);
+	if (!n || point->time >= point_at(history, n - 1)->time + history->interval)
+		append_point(history, point);
 	g_mutex_unlock(&history->lock);
 }
 
@@ -81,7 +82,7 @@ char *history_text(struct history *history, size_t *len)
 	g_mutex_lock(&history->lock);
 	g_string_append_printf(text, "interval %" G_GINT64_FORMAT "\n", history->interval);
 	for (guint i = 0; i < history->points->len; i++) {
-		const struct history_point *p = at(history, i);
+		const struct history_point *p = point_at(history, i);
 
 		g_string_append_printf(text,
 				       "%" G_GINT64_FORMAT " %" G_GINT64_FORMAT " %" G_GINT64_FORMAT
@@ -126,8 +127,9 @@ void history_parse(struct history *history, const char *text)
 	for (unsigned i = 0; lines[i]; i++) {
 		guint n = history->points->len;
 
-		if (parse_point(lines[i], &point) && (!n || point.time >= at(history, n - 1)->time))
-			append(history, &point);
+		if (parse_point(lines[i], &point) &&
+		    (!n || point.time >= point_at(history, n - 1)->time))
+			append_point(history, &point);
 	}
 	history->dirty = false;
 	g_mutex_unlock(&history->lock);
@@ -199,7 +201,7 @@ int history_keep(struct retriever *retriever)
 	int fd, ret;
 
 	g_mutex_lock(&retriever->history->lock);
-	append(retriever->history, &last);
+	append_point(retriever->history, &last);
 	g_mutex_unlock(&retriever->history->lock);
 	text = history_text(retriever->history, &len);
 	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

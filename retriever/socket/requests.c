@@ -117,7 +117,7 @@ static void trace(const struct request *request, enum trace_step step, int statu
 
 /* Answers the request once: the first caller answers, the function that does the work or a cancel.
  */
-static void answer(struct request *request, int status, const char *text)
+static void answer_request(struct request *request, int status, const char *text)
 {
 	struct requests *requests = request->requests;
 	struct migrate_frame frame = {
@@ -143,7 +143,7 @@ static void control_done(void *arg, int status, const char *text)
 	struct request *request = arg;
 	struct retriever *retriever = request->requests->retriever;
 
-	answer(request, status, text);
+	answer_request(request, status, text);
 	request_unref(request);
 	if (status == -ERESTART)
 		g_main_loop_quit(retriever->loop);
@@ -175,7 +175,7 @@ static void request_done(void *arg, int status)
 
 	if (request->op == MIGRATE_OP_BEGIN && status < 0)
 		g_atomic_int_set(&request->requests->failed_begins, 1);
-	answer(request, for_doors(status, request->trace.background), NULL);
+	answer_request(request, for_doors(status, request->trace.background), NULL);
 	request_unref(request);
 }
 
@@ -345,7 +345,7 @@ static void do_control(struct request *request, const struct migrate_frame *fram
 /* ---- cancels ---- */
 
 /* The caller has a reference. */
-static void cancel(struct request *request)
+static void cancel_request(struct request *request)
 {
 	GHashTable *brackets = request->requests->brackets;
 	struct bracket *bracket;
@@ -368,7 +368,7 @@ static void cancel(struct request *request)
 	default:
 		return; /* waits for this machine only */
 	}
-	answer(request, -ECANCELED, NULL);
+	answer_request(request, -ECANCELED, NULL);
 }
 
 static void cancel_id(struct requests *requests, uint64_t id)
@@ -382,7 +382,7 @@ static void cancel_id(struct requests *requests, uint64_t id)
 	g_mutex_unlock(&requests->lock);
 	if (!request)
 		return;
-	cancel(request);
+	cancel_request(request);
 	request_unref(request);
 }
 
@@ -427,7 +427,7 @@ void requests_end(struct requests *requests)
 		bracket_abort(bracket);
 	g_hash_table_remove_all(requests->brackets);
 	for (guint i = 0; i < open->len; i++)
-		cancel(open->pdata[i]);
+		cancel_request(open->pdata[i]);
 	g_hash_table_destroy(requests->brackets);
 	requests_unref(requests);
 }

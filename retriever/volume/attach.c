@@ -70,7 +70,7 @@ static char *time_loss(struct retriever *retriever)
 	return text ? text : g_strdup("");
 }
 
-static unsigned told(const struct retriever *retriever)
+static unsigned told_classes(const struct retriever *retriever)
 {
 	const unsigned carries = retriever->carries;
 	unsigned told = retriever->config->acl_source	  ? TOLD_WINDOWS
@@ -91,7 +91,7 @@ int attach_report(struct retriever *retriever)
 	g_autofree char *times = time_loss(retriever);
 	g_autofree char *all = g_strconcat(text ? text : "", "\n", times, NULL);
 	g_auto(GStrv) lines = g_strsplit(all, "\n", -1);
-	int ret = omissions_told(retriever->root_fd, told(retriever), false);
+	int ret = omissions_told(retriever->root_fd, told_classes(retriever), false);
 
 	if (!ret)
 		ret = left_out_attached(retriever->root_fd);
@@ -237,7 +237,7 @@ static gint64 names_about(int fd)
 	return fstatvfs(fd, &st) == 0 ? (gint64)(st.f_files - st.f_ffree) : 0;
 }
 
-static int adopt(struct retriever *retriever, const struct attach *how, char **message)
+static int adopt_copy(struct retriever *retriever, const struct attach *how, char **message)
 {
 	struct prior prior = {.adopted = true,
 			      .content = how->content,
@@ -268,7 +268,7 @@ static int adopt(struct retriever *retriever, const struct attach *how, char **m
 
 static int open_prior_copy(struct retriever *retriever, const struct attach *how, char **message)
 {
-	int ret = how->adopt ? adopt(retriever, how, message) : 0;
+	int ret = how->adopt ? adopt_copy(retriever, how, message) : 0;
 
 	if (how->adopt) /* an attach before this one may have said otherwise how */
 		g_clear_pointer(&retriever->prior, prior_free);
@@ -418,8 +418,8 @@ static int bind_root(struct retriever *retriever, const struct source_xattrs *xa
 {
 	const bool copied = retriever->prior && !retriever->prior->adopted;
 	/* in a copy made by migratectl the marks are as when it was made */
-	const unsigned before =
-		copied ? omissions_get_told(retriever->prior->fd) : TOLD_KNOWN | told(retriever);
+	const unsigned before = copied ? omissions_get_told(retriever->prior->fd)
+				       : TOLD_KNOWN | told_classes(retriever);
 	int fd = openat(retriever->private_fd, ORDERED_FILE,
 			O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	int ret = fd < 0 ? -errno : 0;

@@ -29,12 +29,12 @@
 #define RUN_FILE "run"
 #define GROUP	 "run"
 
-static gint64 now(void)
+static gint64 now_seconds(void)
 {
 	return g_get_real_time() / G_USEC_PER_SEC;
 }
 
-static int restart(struct retriever *retriever)
+static int ask_restart(struct retriever *retriever)
 {
 	g_atomic_int_set(&retriever->reopen, 1);
 	return -ERESTART;
@@ -87,7 +87,7 @@ static int save_begin(struct retriever *retriever)
 	g_key_file_set_string(f, GROUP, "root", root);
 	g_key_file_set_int64(f, GROUP, "number",
 			     g_key_file_get_int64(f, GROUP, "number", NULL) + 1);
-	g_key_file_set_int64(f, GROUP, "began", now());
+	g_key_file_set_int64(f, GROUP, "began", now_seconds());
 	g_key_file_set_int64(f, GROUP, "ended", 0);
 	return save_run(retriever, f);
 }
@@ -116,7 +116,7 @@ static int make_copy(struct retriever *retriever, char **message)
 		*message =
 			g_strdup_printf("%s: no copy can be made there: %s%s",
 					retriever->config->root, g_strerror(-ret), advice_for(ret));
-	return ret ? ret : restart(retriever);
+	return ret ? ret : ask_restart(retriever);
 }
 
 static int make_or_refuse(struct retriever *retriever, char **message)
@@ -295,7 +295,7 @@ int copy_begin(struct retriever *retriever, bool accept, char **message)
 
 /* ---- the end ---- */
 
-static void set(GKeyFile *f, const char *key, gint64 value)
+static void set_number(GKeyFile *f, const char *key, gint64 value)
 {
 	g_key_file_set_int64(f, "copy", key, value);
 }
@@ -312,7 +312,7 @@ int copy_end(struct retriever *retriever, char **message)
 	}
 	run = load_run(retriever);
 	began = g_key_file_get_int64(run, GROUP, "began", NULL);
-	g_key_file_set_int64(run, GROUP, "ended", now());
+	g_key_file_set_int64(run, GROUP, "ended", now_seconds());
 	ret = save_run(retriever, run);
 	if (!ret && volume_state(retriever) == VOLUME_COPIED)
 		ret = links_forget(retriever);
@@ -321,21 +321,21 @@ int copy_end(struct retriever *retriever, char **message)
 					   retriever->config->root, g_strerror(-ret));
 		return ret;
 	}
-	set(f, "run", g_key_file_get_int64(run, GROUP, "number", NULL));
-	set(f, "seconds", now() - began);
-	set(f, "objects",
-	    COUNT_GET(retriever, files_found) + COUNT_GET(retriever, directories_found));
-	set(f, "bytes", COUNT_GET(retriever, bytes_found));
-	set(f, "same", COUNT_GET(retriever, same));
-	set(f, "made", COUNT_GET(retriever, made));
-	set(f, "bytes-fetched", COUNT_GET(retriever, bytes_fetched));
-	set(f, "gone", COUNT_GET(retriever, left_over));
-	set(f, "aside", COUNT_GET(retriever, aside));
-	set(f, "aside-bytes", COUNT_GET(retriever, aside_bytes));
-	set(f, "left", errors_count(retriever->errors));
+	set_number(f, "run", g_key_file_get_int64(run, GROUP, "number", NULL));
+	set_number(f, "seconds", now_seconds() - began);
+	set_number(f, "objects",
+		   COUNT_GET(retriever, files_found) + COUNT_GET(retriever, directories_found));
+	set_number(f, "bytes", COUNT_GET(retriever, bytes_found));
+	set_number(f, "same", COUNT_GET(retriever, same));
+	set_number(f, "made", COUNT_GET(retriever, made));
+	set_number(f, "bytes-fetched", COUNT_GET(retriever, bytes_fetched));
+	set_number(f, "gone", COUNT_GET(retriever, left_over));
+	set_number(f, "aside", COUNT_GET(retriever, aside));
+	set_number(f, "aside-bytes", COUNT_GET(retriever, aside_bytes));
+	set_number(f, "left", errors_count(retriever->errors));
 	g_key_file_set_boolean(f, "copy", "whole", volume_state(retriever) == VOLUME_COPIED);
 	/* the next one lists as much, and fetches what has changed by then */
-	set(f, "next-seconds", named ? MAX(named - began, 1) : now() - began);
+	set_number(f, "next-seconds", named ? MAX(named - began, 1) : now_seconds() - began);
 	*message = g_key_file_to_data(f, NULL, NULL);
 	return 0;
 }
@@ -384,5 +384,5 @@ int copy_switch(struct retriever *retriever, const struct attach *how, char **me
 					   g_strerror(-ret), advice_for(ret));
 		return ret;
 	}
-	return restart(retriever);
+	return ask_restart(retriever);
 }

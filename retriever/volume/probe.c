@@ -28,7 +28,7 @@ struct probe {
 	int fd; /* a file that has the name "file", O_RDWR */
 };
 
-static int result(int ret)
+static int errno_result(int ret)
 {
 	return ret < 0 ? -errno : 0;
 }
@@ -36,7 +36,7 @@ static int result(int ret)
 static int try_temporary(struct probe *p)
 {
 	p->fd = openat(p->dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-	return p->fd < 0 ? -errno : result(linkat(p->fd, "", p->dir, "file", AT_EMPTY_PATH));
+	return p->fd < 0 ? -errno : errno_result(linkat(p->fd, "", p->dir, "file", AT_EMPTY_PATH));
 }
 
 static int try_handles(struct probe *p)
@@ -72,7 +72,7 @@ static int try_xattrs(struct probe *p)
 	if (fgetxattr(p->fd, MIGRATE_XATTR, back, sizeof back) != sizeof back ||
 	    memcmp(value, back, sizeof back) != 0)
 		return -EIO;
-	return result(fremovexattr(p->fd, MIGRATE_XATTR));
+	return errno_result(fremovexattr(p->fd, MIGRATE_XATTR));
 }
 
 static int try_private_mark(struct probe *p)
@@ -94,14 +94,14 @@ static int try_renames(struct probe *p)
 	for (int i = 0; i < 2; i++)
 		if (renameat2(p->dir, "file", p->dir, "other", RENAME_EXCHANGE) < 0)
 			return -errno;
-	return result(unlinkat(p->dir, "other", AT_REMOVEDIR));
+	return errno_result(unlinkat(p->dir, "other", AT_REMOVEDIR));
 }
 
 static int try_links(struct probe *p)
 {
 	if (linkat(p->dir, "file", p->dir, "other", 0) < 0)
 		return -errno;
-	return result(unlinkat(p->dir, "other", 0));
+	return errno_result(unlinkat(p->dir, "other", 0));
 }
 
 static bool is_also(int dir, const char *name, const char *other)
@@ -122,14 +122,14 @@ static int try_names(struct probe *p)
 	if (linkat(p->dir, "file", p->dir, COMPOSED, 0) < 0)
 		return -errno;
 	folds = folds || is_also(p->dir, COMPOSED, DECOMPOSED) || is_also(p->dir, COMPOSED, UPPER);
-	return folds ? -EOPNOTSUPP : result(unlinkat(p->dir, COMPOSED, 0));
+	return folds ? -EOPNOTSUPP : errno_result(unlinkat(p->dir, COMPOSED, 0));
 }
 
 static int try_symbolic_links(struct probe *p)
 {
 	if (symlinkat("file", p->dir, "other") < 0)
 		return -errno;
-	return result(unlinkat(p->dir, "other", 0));
+	return errno_result(unlinkat(p->dir, "other", 0));
 }
 
 static int try_special(struct probe *p)
@@ -145,18 +145,18 @@ static int try_special(struct probe *p)
 
 static int try_locks(struct probe *p)
 {
-	int fds[2] = {-1, -1}, ret = result(mkdirat(p->dir, "other", 0700));
+	int fds[2] = {-1, -1}, ret = errno_result(mkdirat(p->dir, "other", 0700));
 
 	for (int i = 0; i < 2 && !ret; i++) {
 		fds[i] = openat(p->dir, "other", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		ret = fds[i] < 0 ? -errno : i ? 0 : result(flock(fds[0], LOCK_EX | LOCK_NB));
+		ret = fds[i] < 0 ? -errno : i ? 0 : errno_result(flock(fds[0], LOCK_EX | LOCK_NB));
 	}
 	if (!ret && flock(fds[1], LOCK_EX | LOCK_NB) == 0)
 		ret = -ENOLCK;
 	for (int i = 0; i < 2; i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
-	return ret ? ret : result(unlinkat(p->dir, "other", AT_REMOVEDIR));
+	return ret ? ret : errno_result(unlinkat(p->dir, "other", AT_REMOVEDIR));
 }
 
 /* A stub has its size and takes no space; what is there is told from what is not. */
@@ -253,7 +253,7 @@ static int try_all(struct probe *p, char **message)
 }
 
 /* A kill may have left either as a directory. */
-static void clean(const struct probe *p)
+static void clean_probe(const struct probe *p)
 {
 	static const char *const names[] = {"file", "other", COMPOSED};
 
@@ -265,23 +265,23 @@ static void clean(const struct probe *p)
 int probe_file_system(int root_fd, char **message)
 {
 	struct probe p = {.root = root_fd, .dir = -1, .fd = -1};
-	int ret = result(mkdirat(root_fd, MIGRATE_PRIVATE_DIR, S_ISVTX | 0700));
+	int ret = errno_result(mkdirat(root_fd, MIGRATE_PRIVATE_DIR, S_ISVTX | 0700));
 
 	if (!ret || ret == -EEXIST) {
 		p.dir = openat(root_fd, MIGRATE_PRIVATE_DIR,
 			       O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		ret = result(p.dir);
+		ret = errno_result(p.dir);
 	}
 	if (ret) {
 		*message = g_strdup_printf("no directory can be made: %s%s", g_strerror(-ret),
 					   advice_for(ret));
 		return ret;
 	}
-	clean(&p);
+	clean_probe(&p);
 	ret = try_all(&p, message);
 	if (p.fd >= 0)
 		close(p.fd);
-	clean(&p);
+	clean_probe(&p);
 	close(p.dir);
 	unlinkat(root_fd, MIGRATE_PRIVATE_DIR, AT_REMOVEDIR); /* unless there is more in it */
 	return ret;
