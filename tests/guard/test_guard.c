@@ -12,19 +12,20 @@
 #include "tests/guard/guard_place.h"
 
 static struct volume_config config;
+static char *sockets;
 
 static void set_up(void)
 {
 	guard_place_make();
 	config = (struct volume_config){.name = (char *)"v", .root = place, .guard_wait = 1};
-	config.socket = g_build_filename(g_get_tmp_dir(), "quickmigrate-test.sock", NULL);
+	sockets = g_dir_make_tmp("guard-XXXXXX", NULL); /* place may not be there at the end */
+	config.socket = g_build_filename(sockets, "v.sock", NULL);
 }
 
 static void tear_down(void)
 {
-	g_autofree char *state = g_strconcat(config.socket, GUARD_STATE_SUFFIX, NULL);
-
-	unlink(state);
+	nftw(sockets, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	g_free(sockets);
 	g_free(config.socket);
 	guard_place_remove();
 }

@@ -10,6 +10,7 @@
 
 #include "journal/store/reader.h"
 #include "journal/store/store.h"
+#include "tests/clocks.h"
 #include "tests/suite.h"
 
 static char *place;

@@ -25,11 +25,11 @@ static void set_up(void)
 	put_file("volume/f", "text");
 	put_file("volume/g", "text");
 	put_file("other/o", "text");
-	g_usleep(20000);
+	wait_for_clocks_in(store_dir);
 	watch = watch_new(volume_fd(volume), "/nowhere", 0, &error);
 	ck_assert_msg(watch != NULL, "%s", error ? error->message : "");
 	apply = apply_new(volume, store, journal_realtime());
-	g_usleep(20000);
+	wait_for_clocks_in(store_dir);
 }
 
 static void tear_down(void)

@@ -122,11 +122,10 @@ START_TEST(by_ctime)
 	put_file("volume/old/file", "text");
 	make_dir("volume/dir");
 	put_file("volume/dir/other", "text");
-	g_usleep(20000);
+	wait_for_clocks_in(store_dir);
 	between = journal_realtime();
-	g_usleep(20000);
+	wait_for_clocks_in(store_dir);
 	put_file("volume/dir/new", "text");
-	g_usleep(1000);
 	scan_all(between, INT64_MAX);
 	ck_assert_int_eq(flags_of("volume/old"), -1);
 	ck_assert_int_eq(flags_of("volume/old/file"), -1);

@@ -22,6 +22,7 @@
 #include "ctl/rollback/rows.h"
 #include "ctl/rollback/run.h"
 #include "journal/store/store.h"
+#include "tests/clocks.h"
 #include "tests/suite.h"
 
 /* For trees_make(). */
@@ -86,20 +87,9 @@ static inline void open_store(void)
 	ck_assert_msg(journal != NULL, "%s", error ? error->message : "");
 }
 
-/* File systems' clocks are coarse: until they have passed now, and may be behind it no more. */
 static inline void wait_for_clocks(void)
 {
-	const int64_t past = g_get_real_time() + 20000;
-	int fd = open("/mnt/clock", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-	struct stat st;
-
-	ck_assert_int_ge(fd, 0);
-	do {
-		g_usleep(1000);
-		ck_assert_int_eq(futimens(fd, NULL), 0);
-		ck_assert_int_eq(fstat(fd, &st), 0);
-	} while (st.st_mtim.tv_sec * 1000000 + st.st_mtim.tv_nsec / 1000 <= past);
-	close(fd);
+	wait_for_clocks_in("/mnt");
 }
 
 /* fill: a shell command, which makes both trees the same in each of them. */
