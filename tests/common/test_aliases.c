@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio_ext.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -7,6 +9,26 @@
 #include "tests/common/support.h"
 
 #define FIRST "quickmigrate old handles 1\n"
+
+/* Behind so many lines is what cannot be read. */
+static int fails_after;
+
+ssize_t __getdelim(char **line, size_t *size, int end, FILE *from)
+{
+	if (fails_after && --fails_after == 0) {
+		int dir = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+		ck_assert_int_eq(dup2(dir, fileno(from)), fileno(from));
+		close(dir);
+		__fpurge(from); /* what was read ahead */
+	}
+	return getdelim(line, size, end, from);
+}
+
+ssize_t getline(char **line, size_t *size, FILE *from)
+{
+	return __getdelim(line, size, '\n', from);
+}
 
 static char file[64];
 static struct migrate_alias *list;
@@ -132,6 +154,18 @@ START_TEST(too_much_is_refused)
 }
 END_TEST
 
+/* It is no file's end. */
+START_TEST(what_cannot_be_read_is_refused)
+{
+	ck_assert_int_eq(load(FIRST "aa 1 2 3 bb .\nab 1 2 3 bb .\n"), 0);
+	ck_assert_uint_eq(n, 2);
+	migrate_aliases_free(list, n);
+	fails_after = 3;
+	ck_assert_int_eq(migrate_aliases_load(file, &list, &n), -EISDIR);
+	ck_assert_ptr_null(list);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = tcase_create("aliases");
@@ -141,5 +175,6 @@ int main(void)
 	tcase_add_test(tcase, nothing_is_allowed);
 	tcase_add_test(tcase, damage_is_refused_as_a_whole);
 	tcase_add_test(tcase, too_much_is_refused);
+	tcase_add_test(tcase, what_cannot_be_read_is_refused);
 	return run_tcase(tcase);
 }

@@ -165,7 +165,7 @@ def current_programs_from_ganesha(args):
 
 
 def page_of(client, handle, plus, cookie, verifier):
-    """(names with numbers, where it goes on or None, verifier); 30 to 60 names."""
+    """(names with numbers, where it goes on or None, verifier)."""
     args = opaque(handle) + u64(cookie) + verifier + u32(4096)
     reply = client.call(nfs3.READDIRPLUS, args + u32(8192)) if plus else client.call(nfs3.READDIR, args)
     nfs3.post_attr(reply)
@@ -180,10 +180,18 @@ def page_of(client, handle, plus, cookie, verifier):
     return names, None if reply.u32() else cookie, verifier
 
 
+def fill_unevenly(path):
+    """For what has no room in a page, and is followed by what would have."""
+    fill(path)
+    for n, name in enumerate(sorted(os.listdir(path + '/wide'))):
+        if n % 7 == 0:
+            os.rename(f'{path}/wide/{name}', f'{path}/wide/{name}{"x" * 200}')
+
+
 @case()
 def listings_under_way_go_on(args):
     """From the old server's cookies: each name once, with the number that it has there."""
-    old = old_ganesha()
+    old = old_ganesha(fill_unevenly)
     volume(NEW, '200M')
     migration = Migration(args.build, f'nfs://{old.address}{OLD}?version=3', takeover='all',
                           takeover_file=FILE)

@@ -15,6 +15,21 @@
 static pid_t child;
 static struct journal *working;
 
+bool __real_journal_store_commit(struct journal_store *store, GError **error);
+bool __wrap_journal_store_commit(struct journal_store *store, GError **error);
+
+/* Fails once where there is a file "fails". */
+bool __wrap_journal_store_commit(struct journal_store *store, GError **error)
+{
+	g_autofree char *fails = g_build_filename(store_dir, "fails", NULL);
+
+	if (unlink(fails) < 0)
+		return __real_journal_store_commit(store, error);
+	g_set_error(error, JOURNAL_ERROR, EIO, "it fails");
+	journal_store_abort(store);
+	return false;
+}
+
 static void on_signal(int number)
 {
 	journal_ask(working, number);
@@ -345,6 +360,26 @@ START_TEST(begins_anew)
 }
 END_TEST
 
+/* What was taken from the kernel for it is a gap: it ends, and the next one begins with a scan. */
+START_TEST(a_commit_that_fails)
+{
+	g_autofree char *fails = g_build_filename(store_dir, "fails", NULL);
+	int status;
+
+	start();
+	state_now(false);
+	put_file("volume/f", "text");
+	ck_assert(g_file_set_contents(fails, "", 0, NULL));
+	kill(child, JOURNAL_ASK_COMMIT);
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 1);
+	start();
+	ck_assert_uint_ge(state_now(true).gaps, 1);
+	ck_assert_int_ne(flags_of("volume/f"), -1);
+	stop();
+}
+END_TEST
+
 START_TEST(no_room)
 {
 	g_autofree char *filler = g_build_filename(store_dir, "filler", NULL);
@@ -400,6 +435,7 @@ int main(void)
 	tcase_add_test(tcase, another_volume);
 	tcase_add_test(tcase, closed);
 	tcase_add_test(tcase, begins_anew);
+	tcase_add_test(tcase, a_commit_that_fails);
 	tcase_add_test(tcase, no_room);
 	return run_tcase(tcase);
 }

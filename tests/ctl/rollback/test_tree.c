@@ -43,6 +43,25 @@ START_TEST(paths)
 }
 END_TEST
 
+/* Where it is and where it is to be: something is left in both. */
+START_TEST(what_is_left_unsettles_its_directories)
+{
+	struct way way;
+
+	trees_make(FILL);
+	move("a/2", "e/2");
+	struct migrate_binding file = handle_of("e/2"), a = handle_of("a"), e = handle_of("e");
+	trees_commit();
+	journal_store_close(journal);
+	way_open(&way);
+	ck_assert(!tree_node(way.tree, &a)->unsettled && !tree_node(way.tree, &e)->unsettled);
+	tree_unsettle(tree_node(way.tree, &file));
+	ck_assert(tree_node(way.tree, &a)->unsettled);
+	ck_assert(tree_node(way.tree, &e)->unsettled);
+	way_close(&way);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = tcase_create("all");
@@ -50,5 +69,6 @@ int main(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, names_in_stage);
 	tcase_add_test(tcase, paths);
+	tcase_add_test(tcase, what_is_left_unsettles_its_directories);
 	return run_tcase(tcase);
 }

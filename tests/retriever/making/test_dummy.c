@@ -101,6 +101,52 @@ START_TEST(a_dummy_of_nothing)
 }
 END_TEST
 
+static ino_t watched;
+static atomic_int seen, unlocked;
+
+/* Whether a name of the watched directory is removed or replaced without the lock. */
+static void see_lock(const char *call, int fd, bool after)
+{
+	struct stat st;
+
+	if (after || fstat(fd, &st) < 0 || st.st_ino != watched ||
+	    !(g_str_has_prefix(call, "unlink") || g_str_has_prefix(call, "rename")))
+		return;
+	atomic_fetch_add(&seen, 1);
+	if (g_mutex_trylock(&core.retriever->dummy_lock)) {
+		g_mutex_unlock(&core.retriever->dummy_lock);
+		atomic_fetch_add(&unlocked, 1);
+	}
+}
+
+/* To see that it is one, and to replace or remove it, is one step. */
+START_TEST(a_dummy_goes_under_the_lock)
+{
+	g_autofree char *path = NULL;
+	struct stat st;
+	int fd;
+
+	make_source();
+	core_start(&core);
+	fd = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+	fill_names(fd);
+	path = g_strconcat(core.source, "/d/g", NULL);
+	ck_assert_int_eq(unlink(path), 0);
+	ck_assert_int_eq(fstat(fd, &st), 0);
+	watched = st.st_ino;
+	atomic_store(&core_hook, see_lock);
+	ck_assert_int_eq(core_name_in(&core, fd, "f"), 0);
+	ck_assert_int_eq(atomic_load(&seen), 1);
+	ck_assert_int_eq(core_wait(core_ask_fill(&core, fd, 0)), 0);
+	atomic_store(&core_hook, NULL);
+	ck_assert_uint_eq(count_dummies(fd), 0);
+	ck_assert_int_eq(atomic_load(&seen), 3);
+	ck_assert_int_eq(atomic_load(&unlocked), 0);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
 /* Names only, whole and one by one, all at the same time. */
 START_TEST(i4_no_dummy_is_left)
 {
@@ -201,6 +247,7 @@ int main(void)
 
 	tcase_add_test(tcase, i4_a_dummy_is_made_whole_before_it_is_seen);
 	tcase_add_test(tcase, a_dummy_of_nothing);
+	tcase_add_test(tcase, a_dummy_goes_under_the_lock);
 	tcase_add_test(tcase, i4_no_dummy_is_left);
 	tcase_add_test(tcase, i7_default_acls);
 	tcase_add_test(tcase, i4_killed_at_every_step);

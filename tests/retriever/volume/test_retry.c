@@ -7,6 +7,14 @@
 #define SIZE 200000
 
 static struct core core;
+static int fails_to_open; /* -errno */
+
+int __real_migrate_binding_open(int fd, const struct migrate_binding *handle, int flags);
+int __wrap_migrate_binding_open(int fd, const struct migrate_binding *handle, int flags);
+int __wrap_migrate_binding_open(int fd, const struct migrate_binding *handle, int flags)
+{
+	return fails_to_open ? fails_to_open : __real_migrate_binding_open(fd, handle, flags);
+}
 
 static int start(void)
 {
@@ -68,6 +76,27 @@ START_TEST(i12_a_retry_that_is_cut_short)
 							   .action = FAULT_ERROR,
 							   .status = -ECANCELED});
 	retry();
+	ck_assert_uint_eq(errors_count(core.retriever->errors), 1);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* No descriptor is left, or its record makes no sense; what is gone is forgotten. */
+START_TEST(i12_what_cannot_be_opened_stays_listed)
+{
+	int fd = start();
+
+	fails_to_open = -EMFILE;
+	retry_listed(fd);
+	ck_assert_uint_eq(errors_count(core.retriever->errors), 1);
+	fails_to_open = -ESTALE;
+	retry();
+	ck_assert_uint_eq(errors_count(core.retriever->errors), 0);
+	fails_to_open = 0;
+	core_restart(&core);
+	ck_assert_int_eq(fsetxattr(fd, "security.migrate", "x", 1, 0), 0);
+	retry_listed(fd);
 	ck_assert_uint_eq(errors_count(core.retriever->errors), 1);
 	close(fd);
 	core_free(&core);
@@ -270,6 +299,7 @@ int main(void)
 
 	tcase_add_test(tcase, i12_failures_are_forgotten);
 	tcase_add_test(tcase, i12_a_retry_that_is_cut_short);
+	tcase_add_test(tcase, i12_what_cannot_be_opened_stays_listed);
 	tcase_add_test(tcase, a_directory_is_listed_once);
 	tcase_add_test(tcase, i4_a_new_version);
 	tcase_add_test(tcase, i4_a_new_version_that_cannot_be_taken);
