@@ -134,6 +134,26 @@ START_TEST(i3_a_disk_that_fails)
 }
 END_TEST
 
+/* A client that made names waits for them. */
+START_TEST(i3_a_directory_that_fails)
+{
+	int fd, dir;
+
+	core_make(&core);
+	core_source_file(&core, "d/f", 100, 1);
+	core_start(&core);
+	fd = core_find(&core, "d/f", O_RDONLY);
+	dir = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+	core_fail_sync = "fsync";
+	ck_assert_int_eq(core_sync(&core, dir), -EIO);
+	core_fail_sync = NULL;
+	ck_assert_int_eq(core_sync(&core, dir), 0);
+	close(dir);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
 /* What a client's COMMIT was told of is not taken for durable by a round, whose sync succeeds. */
 START_TEST(i3_a_commit_that_fails)
 {
@@ -413,6 +433,7 @@ int main(void)
 
 	tcase_add_loop_test(tcase, i3_a_failed_sync_counts_for_all, 0, 2);
 	tcase_add_test(tcase, i3_a_disk_that_fails);
+	tcase_add_test(tcase, i3_a_directory_that_fails);
 	tcase_add_test(tcase, i3_a_commit_that_fails);
 	tcase_add_test(tcase, told_without_locks);
 	tcase_add_test(tcase, i7_a_commit_without_space);
