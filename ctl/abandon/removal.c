@@ -53,21 +53,27 @@ static bool is_mount_entry(const struct own_entry *entry)
 				  stx.stx_attributes & STATX_ATTR_MOUNT_ROOT);
 }
 
-/* Makes the mark that a removal was begun, and how (private.h), before anything is removed. */
+/* Makes the mark that a removal was begun, and how (private.h), before anything is removed.  It is
+ * a symbolic link, because a full file system has no room for a file's data. */
 static int mark_begun(int private, bool keep)
 {
-	const char *text = keep ? "keep\n" : "all\n";
-	const int ret = own_save(private, PRIVATE_ABANDONED, text, strlen(text));
+	static const char new[] = PRIVATE_ABANDONED ".new";
 
-	return ret ? ret : fsync(private) < 0 ? -errno : 0;
+	if (unlinkat(private, new, 0) < 0 && errno != ENOENT)
+		return -errno;
+	return symlinkat(keep ? "keep" : "all", private, new) < 0 ||
+			       renameat(private, new, private, PRIVATE_ABANDONED) < 0 ||
+			       syncfs(private) < 0
+		       ? -errno
+		       : 0;
 }
 
 static bool is_begun(int private)
 {
-	g_autofree char *path = g_strdup_printf("/proc/self/fd/%d/" PRIVATE_ABANDONED, private);
-	g_autofree char *text = NULL;
+	char text[3];
 
-	return g_file_get_contents(path, &text, NULL, NULL) && g_str_has_prefix(text, "all");
+	return readlinkat(private, PRIVATE_ABANDONED, text, sizeof(text)) == sizeof(text) &&
+	       !memcmp(text, "all", sizeof(text));
 }
 
 static bool is_private_entry(const struct own_entry *entry)

@@ -15,9 +15,10 @@ int own_save(int dir_fd, const char *name, const char *text, size_t len)
 	g_autofree char *new = g_strconcat(name, ".new", NULL);
 	int fd = openat(dir_fd, new, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	int ret = fd < 0 ? -errno : 0;
+	const ssize_t written = ret ? 0 : write(fd, text, len);
 
-	if (!ret && write(fd, text, len) != (ssize_t)len)
-		ret = -EIO;
+	if (!ret && written != (ssize_t)len)
+		ret = written < 0 ? -errno : -ENOSPC;
 	if (!ret && fdatasync(fd) < 0)
 		ret = -errno;
 	if (fd >= 0)

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -281,6 +282,22 @@ START_TEST(what_was_made_since)
 }
 END_TEST
 
+/* Often the reason to abandon it: no data can be written. */
+START_TEST(full)
+{
+	const struct rlimit none = {0, RLIM_INFINITY}, all = {RLIM_INFINITY, RLIM_INFINITY};
+	char *failed;
+	int ret;
+
+	signal(SIGXFSZ, SIG_IGN);
+	setrlimit(RLIMIT_FSIZE, &none); /* for check, too, which writes what is asserted */
+	ret = removal_run(root, false, &failed);
+	setrlimit(RLIMIT_FSIZE, &all);
+	ck_assert_int_eq(ret, 0);
+	is_empty();
+}
+END_TEST
+
 START_TEST(subvolumes_stay)
 {
 	g_autofree char *failed = NULL;
@@ -433,6 +450,7 @@ int main(void)
 	tcase_add_test(tcase, what_cannot_be_looked_at_is_kept);
 	tcase_add_test(tcase, what_a_copy_set_aside);
 	tcase_add_test(tcase, what_was_made_since);
+	tcase_add_test(tcase, full);
 	tcase_add_test(tcase, subvolumes_stay);
 	tcase_add_test(tcase, an_adopted_copy_is_kept);
 	tcase_add_test(tcase, an_attach_was_cut_short);

@@ -12,6 +12,19 @@ static int top(void)
 	return core_root(&core);
 }
 
+/* What own_save() returns where no more than so many bytes can be written.  The limit is one for
+ * check, too, which writes what is asserted. */
+static int save_within(int fd, rlim_t bytes)
+{
+	int ret;
+
+	signal(SIGXFSZ, SIG_IGN);
+	setrlimit(RLIMIT_FSIZE, &(struct rlimit){bytes, RLIM_INFINITY});
+	ret = own_save(fd, "f", "lost", 4);
+	setrlimit(RLIMIT_FSIZE, &(struct rlimit){RLIM_INFINITY, RLIM_INFINITY});
+	return ret;
+}
+
 START_TEST(saves_as_a_whole)
 {
 	g_autofree char *text = NULL, *path = NULL;
@@ -26,6 +39,8 @@ START_TEST(saves_as_a_whole)
 	core_fail_sync = "fdatasync";
 	ck_assert_int_eq(own_save(fd, "f", "lost", 4), -EIO);
 	core_fail_sync = NULL;
+	ck_assert_int_eq(save_within(fd, 2), -ENOSPC); /* half of it was written */
+	ck_assert_int_eq(save_within(fd, 0), -EFBIG);
 	g_free(text);
 	ck_assert(g_file_get_contents(path, &text, NULL, NULL));
 	ck_assert_str_eq(text, "short");
