@@ -394,3 +394,11 @@ void attrs_times(const struct attrs *attrs, struct timespec times[2])
 			times[1] = old->st_mtim;
 	}
 }
+
+int64_t attrs_mtime(const struct attrs *attrs)
+{
+	struct timespec times[2];
+
+	attrs_times(attrs, times);
+	return migrate_ns(times[1]);
+}

@@ -41,6 +41,8 @@ struct attrs {
 /* The times of access and modification that are to be given.  Where a time only stands here for one
  * that cannot be kept here, the object's own time on the old server is returned. */
 void attrs_times(const struct attrs *attrs, struct timespec times[2]);
+/* The second of them, in nanoseconds. */
+int64_t attrs_mtime(const struct attrs *attrs);
 
 /* The object on the old server before this run; NULL: everything that it has came from here. */
 static inline const struct stat *attrs_old(const struct attrs *attrs)

@@ -10,8 +10,6 @@
 #include "ctl/rollback/content.h"
 #include "ctl/rollback/displace.h"
 
-#define TRIES 3
-
 /* ---- failures -------------------------------------------------------------------------------- */
 
 /* Returns FALSE.  The node is left for the next run.  The whole run ends if no other object will do
@@ -38,15 +36,6 @@ static bool fail_step(struct carry *carry, struct node *node, const char *what, 
 	return false;
 }
 
-static void lose_step(void *arg, const char *what)
-{
-	struct making *making = arg;
-
-	if (!making->losses)
-		making->losses = g_ptr_array_new_with_free_func(g_free);
-	g_ptr_array_add(making->losses, g_strdup(what));
-}
-
 /* Takes over what came of giving something to an object, except how it ended. */
 static void take_gift(struct carry *carry, struct node *node, struct making *making)
 {
@@ -61,7 +50,7 @@ static void take_gift(struct carry *carry, struct node *node, struct making *mak
 	carry->result->bytes += making->bytes;
 }
 
-/* ---- content and attributes ------------------------------------------------------------------ */
+/* ---- content --------------------------------------------------------------------------------- */
 
 bool steps_fetch(struct carry *carry, struct node *node)
 {
@@ -90,57 +79,6 @@ bool steps_fetch(struct carry *carry, struct node *node)
 			      "its data cannot be had from the old server: migratectl errors says "
 			      "why");
 	return false;
-}
-
-static int64_t given_mtime(const struct attrs *attrs)
-{
-	struct timespec times[2];
-
-	attrs_times(attrs, times);
-	return migrate_ns(times[1]);
-}
-
-/*
- * Gives data and attributes of one moment.  The retriever knows the file of a stub by its ctime, as
- * long as clients write to the stub, and by its mtime: -EAGAIN if either would move before the stub
- * is whole.
- */
-static int give_content(const struct carry *carry, struct making *making, struct target_file *to,
-			bool data)
-{
-	const struct node *node = making->node;
-	const bool regular = S_ISREG(node->st.st_mode);
-	int from =
-		tree_open_node(carry->tree, node, regular && data ? O_RDONLY | O_NOATIME : O_PATH);
-	struct attrs attrs = {0};
-	int ret = from < 0 ? from : -EAGAIN;
-
-	for (unsigned i = 0; i < TRIES && ret == -EAGAIN; i++) {
-		attrs_clear(&attrs);
-		ret = attrs_read(from, &attrs);
-		if (!ret && data && regular && attrs.partial)
-			ret = -EAGAIN;
-		if (!ret && data && regular)
-			ret = content_copy(carry->content, from, to, &making->bytes);
-	}
-	struct attrs_base base;
-	tree_base(carry->tree, node, making->new_one, &base);
-	attrs.base = &base;
-	attrs.gave = &making->given;
-	attrs.written = data && regular;
-	/* clients have written meanwhile: a kill would leave a time that nobody knows */
-	if (!ret && !data && regular && given_mtime(&attrs) != node->carried.staged_mtime)
-		ret = -EAGAIN;
-	attrs.held =
-		attrs.partial && (carry->tree->serving ||
-				  migrate_ns(attrs.st.st_mtim) != migrate_ns(node->old.st_mtim));
-	making->size = attrs.st.st_size;
-	if (!ret)
-		ret = target_file_give(to, &attrs, carry->tree->config, lose_step, making);
-	attrs_clear(&attrs);
-	if (from >= 0)
-		close(from);
-	return ret;
 }
 
 /* ---- TARGET_STAGE -------------------------------------------------------------------------------
@@ -262,73 +200,6 @@ static void restore_parked(struct carry *carry, struct node *node)
 		return;
 	place_add(node->at, node->last_dir, name);
 	g_ptr_array_remove_index(node->at, 0);
-}
-
-/* *file: of a regular one, to be written. */
-static int make_step(const struct carry *carry, const struct node *node, const char *path,
-		     struct target_file **file)
-{
-	struct target *target = carry->tree->target;
-	struct attrs attrs;
-	int fd, ret;
-
-	switch (node->st.st_mode & S_IFMT) {
-	case S_IFDIR:
-		return target_mkdir(target, path);
-	case S_IFREG:
-		return target_create(target, path, file);
-	case S_IFLNK:
-		fd = tree_open_node(carry->tree, node, O_PATH);
-		if (fd < 0)
-			return fd;
-		ret = attrs_read(fd, &attrs);
-		if (!ret)
-			ret = target_symlink(target, attrs.target, path);
-		attrs_clear(&attrs);
-		close(fd);
-		return ret;
-	default:
-		return target_mknod(target, path, node->st.st_mode, node->st.st_rdev);
-	}
-}
-
-/* file: the open one, which is closed; NULL: it is not open yet. */
-static int fill_step(const struct carry *carry, struct making *making, const char *path,
-		     struct target_file *file)
-{
-	struct target *target = carry->tree->target;
-	int ret = file ? 0 : target_file_open(target, path, false, &file);
-
-	if (!ret) {
-		ret = give_content(carry, making, file, true);
-		target_file_close(file);
-	}
-	if (!ret)
-		ret = target_stat(target, path, &making->there);
-	return ret;
-}
-
-void steps_make(const struct carry *carry, struct making *making)
-{
-	const struct node *node = making->node;
-	const bool directory = S_ISDIR(node->st.st_mode);
-	g_autofree char *name = tree_stage_name(node, STAGE_NEW);
-	g_autofree char *path = target_path(TARGET_STAGE, name);
-
-	struct target_file *file = NULL;
-
-	making->new_one = true;
-	making->ret = *carry->stop ? -ECANCELED : make_step(carry, node, path, &file);
-	if (making->ret == -EEXIST) {
-		target_remove(carry->tree->target, path, directory);
-		making->ret = make_step(carry, node, path, &file);
-	}
-	if (making->ret == -ECANCELED)
-		return;
-	if (!making->ret)
-		making->ret = fill_step(carry, making, path, file);
-	if (making->ret)
-		target_remove(carry->tree->target, path, directory);
 }
 
 bool steps_made(struct carry *carry, struct node *node, struct making *making)
@@ -687,7 +558,7 @@ bool steps_remember(struct carry *carry, struct node *node)
 	tree_base(carry->tree, node, false, &base);
 	attrs.base = &base;
 	if (!ret)
-		node->carried.staged_mtime = given_mtime(&attrs);
+		node->carried.staged_mtime = attrs_mtime(&attrs);
 	free_acls(acls);
 	attrs_clear(&attrs);
 	if (from >= 0)
@@ -737,10 +608,10 @@ bool steps_give(struct carry *carry, struct node *node)
 		if (!ret)
 			ret = begin_step(carry, node, data);
 		if (!ret)
-			ret = give_content(carry, &making, file, data);
+			ret = steps_give_content(carry, &making, file, data);
 		if (ret == -EAGAIN && S_ISREG(node->st.st_mode) && !data &&
 		    steps_fetch(carry, node))
-			ret = give_content(carry, &making, file, data);
+			ret = steps_give_content(carry, &making, file, data);
 		if (ret == -TARGET_CHANGED)
 			ret = displace_conflict(carry->tree, node, carry->error);
 		if (!ret && data)

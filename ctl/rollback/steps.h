@@ -4,40 +4,12 @@
 #ifndef CTL_ROLLBACK_STEPS_H
 #define CTL_ROLLBACK_STEPS_H
 
-#include "ctl/rollback/tree.h"
-
-struct content;
-
-struct carry_result {
-	uint64_t made, changed, renamed, removed, bytes; /* that were carried */
-	uint64_t left; /* objects that are for the next run, besides conflicts */
-};
-
-struct carry {
-	struct tree *tree;
-	struct content *content;
-	const bool *stop;
-	struct carry_result *result;
-	GError **error;
-};
+#include "ctl/rollback/steps_make.h"
 
 /* Brings the data of a file. */
 bool steps_fetch(struct carry *carry, struct node *node);
 /* Moves the object to TARGET_STAGE. */
 bool steps_park(struct carry *carry, struct node *node);
-/* One object that is made anew in TARGET_STAGE, with all that it has: the result. */
-struct making {
-	const struct node *node;
-	bool new_one; /* the object is made anew; else it was there */
-	int ret;
-	struct stat there; /* the object on the old server, when it is done */
-	uint64_t bytes;
-	off_t size;	   /* of the file here whose data were given */
-	GPtrArray *losses; /* of sentences; NULL: none */
-	GHashTable *given; /* attributes, for ledger_add_given(); NULL: none */
-};
-/* In any thread (parallel.h).  making->node is set, all else zero. */
-void steps_make(const struct carry *carry, struct making *making);
 /* Takes over the result: node->carried.staged. */
 bool steps_made(struct carry *carry, struct node *node, struct making *making);
 /* steps_make() and steps_made(). */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Killed, or asked to end, after each step that changes the old server's tree, or the notes of what
  * is done: the next run brings it to its end, without a conflict and with nothing left over. */
-#include "tests/ctl/rollback/ended.h"
+#include "tests/ctl/rollback/each_step.h"
 #include "tests/retriever/core_step.h"
 
 static void change_all(void)
@@ -132,25 +132,6 @@ static void link_the_other(void)
 	make("d/link2", "ln a/b/four d/link2");
 }
 
-/* As many as several threads make (parallel.c), in several batches. */
-static void change_many(void)
-{
-	trees_make("mkdir -p a/b && for i in $(seq 36); do echo old$i >a/$i; done && "
-		   "find . -exec touch -hd 2001-02-03T04:05:06.789 {} +");
-	for (unsigned i = 1; i <= 36; i++) {
-		g_autofree char *path = g_strdup_printf("a/%u", i);
-		g_autofree char *command = g_strdup_printf("echo changed%u >>%s", i, path);
-
-		change(path, JOURNAL_DATA, command);
-	}
-	make("a/b/new", "echo new >a/b/new");
-	carry_batch_files = 17;
-}
-
-static void change_nothing(void)
-{
-}
-
 /* What stands in the place of owners, modes, ACLs and a time gives way to others, and comes back.
  */
 static void change_stand_ins(void)
@@ -222,41 +203,6 @@ static void none_is_mine(void)
 	sh("cd " OLD_TREE " && ! getfattr -dn user.left 1 2 d 2>&1 | grep mine");
 }
 
-static void (*check)(void) = same_trees;
-
-/* In a process of its own, for its mounts.  Whether the step was reached. */
-static void end_at(unsigned number, void (*before)(void), void (*after)(void))
-{
-	before();
-	ck_assert_int_eq(go_to_step(number), number && !asked ? SIGKILL : 0);
-	shared->first = shared->steps;
-	after();
-	go_back(0);
-	check();
-	sh("test ! -e " OLD_TREE "/" TARGET_STAGE);
-}
-
-static void end_at_steps(unsigned apart, void (*before)(void), void (*after)(void))
-{
-	unsigned steps = 1;
-
-	share_steps();
-	for (unsigned i = 0; i <= steps; i += i ? apart : 1) {
-		pid_t pid;
-
-		start(&pid);
-		if (!pid) {
-			end_at(i, before, after);
-			exit(0);
-		}
-		int status = end_of(pid);
-		ck_assert_msg(status == 0, "ended after step %u of %u", i, steps);
-		if (!i)
-			steps = shared->first;
-	}
-	ck_assert_uint_ge(steps, 10);
-}
-
 static void end_at_each_step(void (*before)(void), void (*after)(void))
 {
 	end_at_steps(CORE_STEP, before, after);
@@ -284,12 +230,6 @@ END_TEST
 START_TEST(i12_killed_at_each_step_and_links)
 {
 	end_at_each_step(move_links, move_link_back);
-}
-END_TEST
-
-START_TEST(i12_killed_while_many_are_made)
-{
-	end_at_steps(5, change_many, change_nothing);
 }
 END_TEST
 
@@ -633,7 +573,6 @@ int main(void)
 	tcase_add_test(tcase, i12_killed_at_each_step_and_changed);
 	tcase_add_test(tcase, i12_killed_at_each_step_and_links);
 	tcase_add_test(tcase, asked_to_end_at_each_step);
-	tcase_add_test(tcase, i12_killed_while_many_are_made);
 	tcase_add_test(tcase, i12_number_given_again);
 	tcase_add_test(tcase, i12_one_of_two_names);
 	tcase_add_test(tcase, i12_given_back_what_never_came);
