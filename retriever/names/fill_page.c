@@ -433,16 +433,15 @@ const char *directory_xattrs_refused(const struct retriever *retriever)
 		       : "the old server refused to tell the ACL or the extended attributes";
 }
 
-static const char *refusal_reason(const struct question *q, int status,
-				  const struct backend_request *req)
+static const char *refusal_reason(const struct question *q, int status)
 {
 	if (status == -EHOSTDOWN)
 		return SOURCE_NO_OWNER;
 	if (status == -ENOENT)
 		return q->other ? NAME_OF_ANOTHER : NAME_MISSING;
-	if (req->why)
-		return req->why;
-	switch (req->op) {
+	if (q->req.why)
+		return q->req.why;
+	switch (q->req.op) {
 	case BACKEND_LOOKUP:
 		return "the old server refused to look up the name";
 	case BACKEND_READLINK:
@@ -502,7 +501,7 @@ static void question_answered(struct backend_request *req)
 	}
 	if (status) {
 		name_errors_add_refusal(&q->fill->name_errors, q->name, status,
-					refusal_reason(q, status, req));
+					refusal_reason(q, status));
 		question_free(q);
 		return;
 	}
