@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "vfs_migrate/volume.h"
 
+#include <pthread.h>
 #include <sched.h>
 
 #define MAX_REQUESTS 8192 /* under way: the credits that a client has by default */
@@ -8,19 +9,39 @@
 
 static struct vm_volume *volumes;
 
+static bool own_mounts;
+
+/* In a child, which may start a program, as for `root preexec`: of what that opens the guard is to
+ * be asked.  So it leaves these mounts, or ends. */
+static void leave_own_mounts(void)
+{
+	const uid_t user = geteuid();
+
+	if (own_mounts && (seteuid(0) < 0 || unshare(CLONE_NEWNS) < 0 || seteuid(user) < 0))
+		_exit(127);
+}
+
 /*
  * The guard is then not asked about opens through these mounts; it still is about opens through the
  * mounts of other processes, which may serve the volume without this module.  If the process may
  * not have mounts of its own, the guard is asked.
  */
+static void take_own_mounts(void)
+{
+	static bool watched;
+
+	if (!watched)
+		watched = pthread_atfork(NULL, NULL, leave_own_mounts) == 0;
+	if (watched && !own_mounts)
+		own_mounts = unshare(CLONE_NEWNS) == 0;
+}
+
 void vm_volume_register(struct vm_volume *volume)
 {
-	static bool own_mounts;
 	int result;
 
 	become_root();
-	if (!own_mounts)
-		own_mounts = unshare(CLONE_NEWNS) == 0;
+	take_own_mounts();
 	result = migrate_volume_register(volume->client);
 	unbecome_root();
 	volume->registered = true;

@@ -160,7 +160,7 @@ def everywhere(args):
 @case()
 def servers(args):
     """They have mounts of their own, through which nobody is asked: they go on while the guard stands
-    still, as does the retriever."""
+    still, as does the retriever.  Programs that they start are asked about."""
     def tree(root):
         fill(root)
         os.makedirs(root + '/a/deep/deeper')
@@ -168,8 +168,11 @@ def servers(args):
     migration, guard = guarded.begin(args, tree)
     client = migration.start_server(host=guarded.OwnMounts).client()
     smbd.users()                        # for all mounts
-    smb = migration.start_smbd(host=guarded.OwnMounts)
+    listed('b')
+    smb = migration.start_smbd(host=guarded.OwnMounts,
+                               settings={'root preexec': f'cp {NEW}/b/19 {BASE}/started'})
     files = smbfiles.Files(smb.session())
+    same(read(BASE + '/started'), content('b19'), 'what a program reads that smbd starts')
     same(client.read_all(client.walk('a/0')[0]), content('a0'), 'over NFS')
     same(files.read('c/0'), content('c0'), 'over SMB')
     listed('a', 'b')
