@@ -40,6 +40,7 @@ struct wait {
 	bool ahead;		/* nobody has waited for it */
 	bool comes_again;	/* who waits */
 	bool goes_on;		/* he was sent away, and it comes all the same */
+	bool asked;		/* though nothing is missing */
 	uint64_t request;	/* 0: none is under way */
 	uint64_t at, next;	/* bytes: what was brought; what the request brings.  0: all was */
 	gint64 deadline, again; /* ms; again: 0, or when it is looked at once more */
@@ -128,8 +129,13 @@ static uint64_t ask_retriever(struct wait *wait, const struct migrate_stub *stub
 	wait->next = 0;
 	if (wait->directory)
 		return migrate_fill_directory(volume, fd, flags, wait_request_done, wait);
-	if (!migrate_stub_next_missing(stub, wait->at, &start, &end))
-		return migrate_sync(volume, fd, wait_request_done, wait);
+	if (!migrate_stub_next_missing(stub, wait->at, &start, &end)) {
+		if (wait->at || wait->asked)
+			return migrate_sync(volume, fd, wait_request_done, wait);
+		wait->asked = true;
+		start = 0; /* it may be empty, and nobody's until the old server tells its rights */
+		end = 1;
+	}
 	start = MAX(start, wait->at);
 	wait->next = MIN(end, start + PIECE);
 	return migrate_fetch_range(volume, fd, start, wait->next - start, flags, wait_request_done,

@@ -3,8 +3,11 @@
 
 #include <errno.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/xattr.h>
 
+#include "common/protocol.h"
 #include "common/record.h"
 #include "tests/guard/guard_place.h"
 
@@ -215,6 +218,62 @@ START_TEST(ahead)
 }
 END_TEST
 
+static int listen_there(void)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	const int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0);
+
+	g_strlcpy(address.sun_path, migrate_volume_socket(volume), sizeof(address.sun_path));
+	ck_assert_int_eq(bind(listener, (struct sockaddr *)&address, sizeof(address)), 0);
+	ck_assert_int_eq(listen(listener, 1), 0);
+	return listener;
+}
+
+/* Answers the next request; what it is. */
+static uint16_t answer_next(int peer, int status)
+{
+	uint8_t data[MIGRATE_FRAME_MAX];
+	int fds[MIGRATE_FRAME_MAX_FDS];
+	struct migrate_frame frame;
+	size_t n = 0;
+	ssize_t len;
+
+	while ((len = migrate_frame_recv(peer, data, sizeof(data), fds, &n)) == -EAGAIN)
+		migrate_volume_dispatch(volume, 10);
+	ck_assert_int_gt(len, 0);
+	ck_assert_int_eq(migrate_frame_decode(data, len, &frame), 0);
+	while (n)
+		close(fds[--n]);
+	frame = (struct migrate_frame){
+		.op = frame.op | MIGRATE_OP_REPLY, .id = frame.id, .status = status};
+	ck_assert_int_eq(migrate_frame_send(peer, &frame, NULL, 0), 0);
+	migrate_volume_dispatch(volume, 10);
+	return frame.op & ~MIGRATE_OP_REPLY;
+}
+
+/* What the old server refuses to tell of an empty file is an error at once. */
+START_TEST(nobodys)
+{
+	g_autofree char *path = guard_put("nothing");
+	struct marks_event event = {.fd = open(path, O_RDWR | O_TRUNC)};
+	struct migrate_record rec = {.state = MIGRATE_PARTIAL, .flags = MIGRATE_REC_CLOSED_FILE};
+	const int listener = listen_there();
+	int peer;
+
+	ck_assert_int_eq(migrate_binding_get(event.fd, NULL, &rec.binding), 0);
+	ck_assert_int_eq(migrate_record_store(event.fd, &rec), 0);
+	while ((peer = accept4(listener, NULL, NULL, SOCK_NONBLOCK)) < 0)
+		migrate_volume_dispatch(volume, 10);
+	ck_assert_uint_eq(answer_next(peer, 0), MIGRATE_OP_HELLO);
+	waits_add(waits, &event, 0, false);
+	ck_assert_uint_eq(answer_next(peer, -EREMOTEIO), MIGRATE_OP_RANGE);
+	turn_until_answered(1);
+	ck_assert_int_eq(answer, EIO);
+	close(peer);
+	close(listener);
+}
+END_TEST
+
 START_TEST(ended)
 {
 	struct marks_event event = event_of(MIGRATE_PARTIAL);
@@ -243,6 +302,7 @@ int main(void)
 	tcase_add_test(tcase, many_come_again);
 	tcase_add_test(tcase, shares);
 	tcase_add_test(tcase, ahead);
+	tcase_add_test(tcase, nobodys);
 	tcase_add_test(tcase, ended);
 	return run_tcase(tcase);
 }
