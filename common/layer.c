@@ -239,8 +239,3 @@ bool migrate_lies_in(int fd, int dir_fd)
 
 	return fstat(dir_fd, &st) == 0 && lies_in(fd, &st);
 }
-
-bool migrate_overlap(int a, int b)
-{
-	return migrate_lies_in(a, b) || migrate_lies_in(b, a);
-}

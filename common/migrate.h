@@ -301,9 +301,9 @@ const char *migrate_volume_socket(const struct migrate_volume *volume);
 typedef bool (*migrate_door_fn)(void *arg, pid_t pid);
 void migrate_each_door(const char *socket, migrate_door_fn each, void *arg);
 bool migrate_is_door(const char *socket, pid_t pid);
-/* Whether one of the directories is the other, or is somewhere in it, through whatever mounts and
- * links they were opened; what they have open may be O_PATH. */
-bool migrate_overlap(int a, int b);
+/* Whether one of the directories, or one that is mounted below fd's, is the other, or is somewhere
+ * in it, through whatever mounts and links they were opened; what they have open may be O_PATH. */
+bool migrate_overlap(int fd, int dir_fd);
 /* Whether the directory is the other, or is somewhere in it. */
 bool migrate_lies_in(int fd, int dir_fd);
 /*

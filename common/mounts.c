@@ -153,7 +153,7 @@ static bool comes_back(const struct mount_list *list, const char *mount, const c
 
 /* Where a walk is: the directory, its path ("" for /) and what is to come. */
 struct walk {
-	struct mount_list mounts;
+	const struct mount_list *mounts;
 	int fd;
 	char here[PATH_MAX], rest[PATH_MAX];
 	unsigned links;
@@ -203,8 +203,8 @@ static int walk_step(struct walk *walk, const char *name)
 	else if ((size_t)snprintf(walk->here + len, sizeof(walk->here) - len, "/%s", name) >=
 		 sizeof(walk->here) - len)
 		return -ENAMETOOLONG;
-	point = up ? NULL : mounted_at(&walk->mounts, walk->fd, walk->here);
-	if (point && point->remote && !comes_back(&walk->mounts, walk->here, walk->rest))
+	point = up ? NULL : mounted_at(walk->mounts, walk->fd, walk->here);
+	if (point && point->remote && !comes_back(walk->mounts, walk->here, walk->rest))
 		return -EREMOTE;
 	fd = openat(walk->fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
@@ -224,15 +224,14 @@ static int walk_step(struct walk *walk, const char *name)
 	return result;
 }
 
-int migrate_open_served(const char *path, bool *whole)
+static int open_served(const struct mount_list *mounts, const char *path, bool *whole)
 {
-	struct walk walk = {.fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC)};
+	struct walk walk = {.mounts = mounts, .fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC)};
 	char name[NAME_MAX + 1];
 	int result = walk.fd < 0 ? -errno : 0;
 
 	if (snprintf(walk.rest, sizeof(walk.rest), "%s", path) >= (int)sizeof(walk.rest))
 		result = -ENAMETOOLONG;
-	read_mounts(&walk.mounts);
 	while (result == 0 && *walk.rest) {
 		const size_t slashes = strspn(walk.rest, "/");
 		const size_t len = strcspn(walk.rest + slashes, "/");
@@ -248,7 +247,6 @@ int migrate_open_served(const char *path, bool *whole)
 		if (*name && strcmp(name, ".") != 0)
 			result = walk_step(&walk, name);
 	}
-	clear_mounts(&walk.mounts);
 	*whole = result == 0;
 	if (result < 0 && (result == -EREMOTE || walk.fd < 0)) {
 		if (walk.fd >= 0)
@@ -256,4 +254,58 @@ int migrate_open_served(const char *path, bool *whole)
 		return result;
 	}
 	return walk.fd;
+}
+
+int migrate_open_served(const char *path, bool *whole)
+{
+	struct mount_list mounts = {0};
+	int fd;
+
+	read_mounts(&mounts);
+	fd = open_served(&mounts, path, whole);
+	clear_mounts(&mounts);
+	return fd;
+}
+
+/* Whether what is mounted there is the directory, above it or in it.  A part of it that is mounted
+ * there says so itself, as long as it is unfinished. */
+static bool mount_shows(int fd, int dir_fd)
+{
+	struct migrate_inspection found;
+	struct stat st, dir_st;
+
+	return migrate_lies_in(fd, dir_fd) || migrate_lies_in(dir_fd, fd) ||
+	       (fstat(fd, &st) == 0 && fstat(dir_fd, &dir_st) == 0 && st.st_dev == dir_st.st_dev &&
+		migrate_inspect(fd, &found) == 0 && (found.unfinished || found.to_be_finalized));
+}
+
+static bool mounts_overlap(int fd, int dir_fd)
+{
+	struct mount_list mounts = {0};
+	char *path = migrate_fd_path(fd);
+	bool overlap = false, whole;
+
+	if (path)
+		read_mounts(&mounts);
+	for (size_t i = 0; i < mounts.n && !overlap; i++) {
+		const struct mount_point *point = &mounts.points[i];
+		int below;
+
+		if (point->remote || !mount_is_below(point->path, strcmp(path, "/") ? path : ""))
+			continue;
+		below = open_served(&mounts, point->path, &whole);
+		overlap = below >= 0 && whole && mount_shows(below, dir_fd);
+		if (below >= 0)
+			close(below);
+	}
+	clear_mounts(&mounts);
+	free(path);
+	return overlap;
+}
+
+bool migrate_overlap(int fd, int dir_fd)
+{
+	return fd >= 0 && dir_fd >= 0 &&
+	       (migrate_lies_in(fd, dir_fd) || migrate_lies_in(dir_fd, fd) ||
+		mounts_overlap(fd, dir_fd));
 }

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/migrate.h"
+#include "common/record.h"
 #include "tests/suite.h"
 
 static char tree[64];
@@ -138,6 +138,48 @@ START_TEST(automounts)
 }
 END_TEST
 
+static void put_record(const char *directory)
+{
+	struct migrate_record record = {.state = MIGRATE_UNFILLED};
+	const int fd = open(directory, O_RDONLY | O_DIRECTORY);
+
+	ck_assert_int_eq(migrate_binding_get(fd, "", &record.binding), 0);
+	ck_assert_int_eq(migrate_record_store(fd, &record), 0);
+	close(fd);
+}
+
+static bool overlaps(const char *name, const char *other)
+{
+	const int fd = open(name, O_PATH | O_DIRECTORY), dir_fd = open(other, O_PATH | O_DIRECTORY);
+	const bool overlap = migrate_overlap(fd, dir_fd);
+
+	ck_assert(fd >= 0 && dir_fd >= 0);
+	close(fd);
+	close(dir_fd);
+	return overlap;
+}
+
+/* What is mounted there a second time is shown by a directory above it, too. */
+START_TEST(second_mounts)
+{
+	MAKE("volume", "volume/a", "all", "all/at", "all/dead", "beside");
+	ck_assert_int_eq(mount("tmpfs", "volume", "tmpfs", 0, NULL), 0);
+	MAKE("volume/a", "volume/b");
+	mount_dead("all/dead");
+	ck_assert(!overlaps("all", "volume"));
+	ck_assert_int_eq(mount("volume", "all/at", NULL, MS_BIND, NULL), 0);
+	ck_assert(overlaps("all", "volume"));
+	ck_assert(overlaps("all", "volume/a"));
+	ck_assert(!overlaps("beside", "volume"));
+	ck_assert_int_eq(umount2("all/at", 0), 0);
+	ck_assert_int_eq(mount("volume/a", "all/at", NULL, MS_BIND, NULL), 0);
+	ck_assert(overlaps("all", "volume/a"));
+	ck_assert(!overlaps("all", "volume")); /* a part of it that is whole */
+	put_record("volume/a");
+	ck_assert(overlaps("all", "volume"));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("mounts");
@@ -147,6 +189,7 @@ int main(void)
 	tcase_add_test(tcase, paths);
 	tcase_add_test(tcase, remote);
 	tcase_add_test(tcase, automounts);
+	tcase_add_test(tcase, second_mounts);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }
