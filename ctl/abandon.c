@@ -24,6 +24,7 @@
 #include "journal/store/live.h"
 #include "journal/store/reader.h"
 #include "lib/base/text.h"
+#include "lib/config/attached.h"
 #include "lib/config/config.h"
 #include "lib/report/omissions.h"
 #include "retriever/volume/source_bound.h"
@@ -496,6 +497,9 @@ static enum ctl_exit remove_volume(struct abandon *abandon)
 	if (is_served(abandon) || !is_as_it_was(abandon) || !is_this_volume(abandon) ||
 	    !remove_files(abandon))
 		return CTL_REFUSED;
+	const int ret = attached_note(abandon->config, false);
+	if (ret)
+		ctl_complain(REPORT_DIR "/%s.attached: %s: remove it", name, g_strerror(-ret));
 	if (!journal_close_for_good(abandon->config->journal, &error) &&
 	    !g_error_matches(error, JOURNAL_ERROR, ENOENT)) {
 		ctl_complain("%s", error->message);

@@ -14,6 +14,7 @@
 #include "ctl/ctl.h"
 #include "ctl/doors/served.h"
 #include "lib/base/text.h"
+#include "lib/config/attached.h"
 #include "lib/config/config.h"
 
 #define DOORS	     "doors"
@@ -94,30 +95,63 @@ static unsigned count_past(const GPtrArray *list, const struct volume_name *volu
 	return past;
 }
 
+/* How many of them serve the root of a volume that was attached, and whose file system is not
+ * there; says which. */
+static unsigned count_away(const GPtrArray *list, const struct volume_name *volume)
+{
+	g_autofree char *noted = attached_root(volume->name);
+	unsigned away = 0;
+
+	if (!noted || strcmp(noted, volume->root) || !served_is_away(volume->root))
+		return 0;
+	for (guint i = 0; i < list->len; i++) {
+		const struct served *served = list->pdata[i];
+
+		if (!served_covers(served, volume->root, be_silent, NULL))
+			continue;
+		away++;
+		g_autofree char *name = text_line(served->name), *path = text_line(served->path);
+		ctl_complain("%s (%s) serves %s, where the unfinished volume %s was attached, and "
+			     "what is there now is not its directory: mount its file system "
+			     "first; if there is no such volume any more, remove " REPORT_DIR
+			     "/%s.attached",
+			     name, path, volume->root, volume->name, volume->name);
+	}
+	return away;
+}
+
+/* Volumes with their roots: those of the configuration, and those that were attached, and are not
+ * in it any more, or with another root. */
+static GPtrArray *list_volumes(const struct ctl *ctl)
+{
+	g_autoptr(GError) error = NULL;
+	/* the names alone: what else is in the file may be on mounts that do not answer */
+	GPtrArray *list = config_names(ctl->config_file, &error);
+
+	if (!list && (ctl->config_file || access(CONFIG_FILE, F_OK) == 0))
+		ctl_complain("warning: %s: what is served was not looked at", error->message);
+	return ctl->config_file ? list : attached_add(list);
+}
+
 static enum ctl_exit run_doors(const struct ctl *ctl)
 {
 	const bool samba = !strcmp(ctl->volume, "smbd");
-	g_autoptr(GError) error = NULL;
 	unsigned past = 0;
 
 	if (!samba && strcmp(ctl->volume, "nfs-ganesha")) {
 		ctl_complain("usage: " PROGRAM " doors nfs-ganesha|smbd [FILE]");
 		return CTL_USAGE;
 	}
-	if (!ctl->config_file && access(CONFIG_FILE, F_OK) < 0)
+	g_autoptr(GPtrArray) names = list_volumes(ctl);
+	if (!names || !names->len)
 		return CTL_OK;
-	/* the names alone: what else is in the file may be on mounts that do not answer */
-	g_autoptr(GPtrArray) names = config_names(ctl->config_file, &error);
-	if (!names) {
-		ctl_complain("warning: %s: what is served was not looked at", error->message);
-		return CTL_OK;
-	}
 	g_autoptr(GPtrArray) list = read_server(samba, ctl->arguments[0], warn_line);
 	for (unsigned i = 0; i < names->len; i++) {
 		const struct volume_name *volume = names->pdata[i];
 
 		if (volume->root && *volume->root == '/')
-			past += count_past(list, volume, samba);
+			past += count_past(list, volume, samba) +
+				(ctl->config_file ? 0 : count_away(list, volume));
 		else
 			ctl_complain("warning: [volume %s] has no root: who serves it was not "
 				     "looked at",

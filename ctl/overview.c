@@ -10,6 +10,8 @@
 #include "ctl/ask_all.h"
 #include "lib/base/terminal.h"
 #include "lib/base/text.h"
+#include "lib/config/attached.h"
+#include "lib/config/config.h"
 
 #define ANSWER_US (5 * G_USEC_PER_SEC) /* a retriever that takes longer is shown as silent */
 #define HEAD	  4		       /* lines that are no volume's */
@@ -374,6 +376,25 @@ static void print_overview(const struct overview *overview)
 	fputs(text, stdout);
 }
 
+/* Whether a volume was attached that is not in the configuration any more; a line for each one. */
+static bool say_forgotten(const struct ctl *ctl)
+{
+	g_autoptr(GPtrArray) names = config_names(ctl->config_file, NULL);
+	const guint known = names ? names->len : 0;
+	bool forgotten = false;
+
+	if (!names || ctl->config_file)
+		return false;
+	attached_add(names);
+	for (guint i = known; i < names->len; i++) {
+		const struct volume_name *volume = names->pdata[i];
+
+		forgotten = !ctl_complain("[volume %s]: " ATTACHED_FORGOTTEN, volume->name,
+					  volume->root, volume->root);
+	}
+	return forgotten;
+}
+
 enum ctl_exit ctl_overview(const struct ctl *ctl, bool watch)
 {
 	struct ask_all *crowd = ask_all_new(ctl);
@@ -397,6 +418,8 @@ enum ctl_exit ctl_overview(const struct ctl *ctl, bool watch)
 		drop_overview(&overview);
 	}
 	result = worst_of(crowd);
+	if (say_forgotten(ctl))
+		result = MAX(result, CTL_REFUSED);
 	ask_all_free(crowd);
 	return result;
 }

@@ -7,6 +7,7 @@
 #include "guard/guard.h"
 #include "guard/keep.h"
 #include "lib/base/text.h"
+#include "lib/config/attached.h"
 #include "lib/config/config.h"
 
 static struct guard *volatile guard;
@@ -102,10 +103,17 @@ int main(int argc, char **argv)
 	struct volume_config *config = config_load(file, argv[1], &error);
 	int status = 2;
 
+	if (!config) {
+		print_message(error->message);
+		config = file ? NULL : attached_config(argv[1]);
+		refuse = true;
+		if (config)
+			g_message("what is unfinished in %s is refused until then: systemctl "
+				  "restart migrate-guard@%s when the configuration is right",
+				  config->root, config->name);
+	}
 	if (config)
 		status = serve(config, refuse);
-	else
-		print_message(error->message);
 	config_free(config);
 	return status;
 }

@@ -37,15 +37,30 @@ static int open_target(const char *root)
 	return open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-bool served_is_unfinished(const char *root)
+/* 1: a volume that is not finalized is there, 0: none is; or -errno. */
+static int inspect_served(const char *root)
 {
 	struct migrate_inspection found;
 	const int fd = open_target(root);
-	const int result = fd < 0 ? -1 : migrate_inspect(fd, &found);
+	const int result = fd < 0 ? -errno : migrate_inspect(fd, &found);
 
 	if (fd >= 0)
 		close(fd);
-	return result == -EBADMSG || (result == 0 && (found.unfinished || found.to_be_finalized));
+	return result ? result : found.unfinished || found.to_be_finalized;
+}
+
+bool served_is_unfinished(const char *root)
+{
+	const int found = inspect_served(root);
+
+	return found == 1 || found == -EBADMSG;
+}
+
+bool served_is_away(const char *root)
+{
+	const int found = inspect_served(root);
+
+	return found == 0 || found == -ENOENT;
 }
 
 /* Whether path is in dir, or the same; both without links. */
@@ -132,10 +147,15 @@ static bool variable_overlaps(const struct served *served, const char *root, ser
 	return false;
 }
 
-bool served_is_past(const struct served *served, const char *root, served_warn_fn warn, void *arg)
+bool served_covers(const struct served *served, const char *root, served_warn_fn warn, void *arg)
 {
-	if (served->layer || !served->path || !*served->path)
+	if (!served->path || !*served->path)
 		return false;
 	return strchr(served->path, '%') ? variable_overlaps(served, root, warn, arg)
 					 : paths_overlap(served->path, root);
+}
+
+bool served_is_past(const struct served *served, const char *root, served_warn_fn warn, void *arg)
+{
+	return !served->layer && served_covers(served, root, warn, arg);
 }

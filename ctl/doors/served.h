@@ -31,7 +31,12 @@ void served_by_samba(GPtrArray *list, const char *text, served_warn_fn warn, voi
 /* Whether the export or share would show what is at root without the layer: its path is root, above
  * it or below it, through any links and mounts.  Warns if a variable may lead there. */
 bool served_is_past(const struct served *served, const char *root, served_warn_fn warn, void *arg);
+/* The same, with the layer or without. */
+bool served_covers(const struct served *served, const char *root, served_warn_fn warn, void *arg);
 /* Whether a volume that is not finalized is at root. */
 bool served_is_unfinished(const char *root);
+/* Whether root is certainly not the directory of a volume that is not finalized: it is another one,
+ * or there is none. */
+bool served_is_away(const char *root);
 
 #endif

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "common/migrate.h"
+#include "lib/config/attached.h"
 #include "lib/config/calendar.h"
 #include "lib/config/config_file.h"
 #include "lib/config/config_ids.h"
@@ -16,8 +17,6 @@
 #include "lib/config/sids.h"
 #include "lib/config/smb_url.h"
 #include "lib/config/source_config.h"
-
-#define SOCKET_OF MIGRATE_SOCKET_DIR "/%s.sock"
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
@@ -412,6 +411,11 @@ struct volume_config *config_load(const char *file, const char *volume, GError *
 	return config;
 }
 
+static bool is_installed(const char *file)
+{
+	return !strcmp(file, CONFIG_FILE);
+}
+
 struct volume_config *config_load_unmounted(const char *file, const char *volume, GError **error)
 {
 	if (!file)
@@ -425,8 +429,11 @@ struct volume_config *config_load_unmounted(const char *file, const char *volume
 	if (!g_key_file_has_group(parsed, group)) {
 		g_auto(GStrv) names = config_volumes(file, NULL);
 		g_autofree char *list = names && names[0] ? g_strjoinv(", ", names) : NULL;
+		g_autofree char *root = is_installed(file) ? attached_root(volume) : NULL;
 		const struct config_place at = {file, group, NULL, NULL};
 
+		if (root)
+			return config_wrong(error, &at, ATTACHED_FORGOTTEN, root, root), NULL;
 		config_wrong(error, &at,
 			     "no such group; add it, or use one of the volumes there are: %s",
 			     list ? list : "(none)");
@@ -435,6 +442,7 @@ struct volume_config *config_load_unmounted(const char *file, const char *volume
 
 	struct volume_config *config = g_new0(struct volume_config, 1);
 	config->name = g_strdup(volume);
+	config->installed = is_installed(file);
 	config->smb = g_new0(struct smb_config, 1);
 	config->nfs = g_new0(struct nfs_config, 1);
 	if (!parse_volume(file, parsed, group, config, error)) {
@@ -444,23 +452,11 @@ struct volume_config *config_load_unmounted(const char *file, const char *volume
 	return config;
 }
 
-static void free_name(gpointer data)
-{
-	struct volume_name *name = data;
-
-	g_free(name->name);
-	g_free(name->wave);
-	g_free(name->root);
-	g_free(name->source);
-	g_free(name->socket);
-	g_free(name);
-}
-
 GPtrArray *config_names(const char *file, GError **error)
 {
 	g_autoptr(GKeyFile) parsed = config_parse(file, error);
 	g_auto(GStrv) groups = parsed ? g_key_file_get_groups(parsed, NULL) : NULL;
-	GPtrArray *names = parsed ? g_ptr_array_new_with_free_func(free_name) : NULL;
+	GPtrArray *names = parsed ? config_names_new() : NULL;
 
 	for (unsigned i = 0; parsed && groups[i]; i++) {
 		const char *group = groups[i], *place = group;

@@ -30,12 +30,6 @@ GKeyFile *config_parse(const char *file, GError **error);
 /* The names of all volumes in the file, a NULL-terminated vector. */
 char **config_volumes(const char *file, GError **error);
 
-/* How a volume is found, without its other settings: for commands about many volumes. */
-struct volume_name {
-	char *name, *socket;
-	char *wave;	     /* NULL: none */
-	char *root, *source; /* as they are written; NULL: none */
-};
 /* All volumes of the file, in its order, as struct volume_name, freed with the array.  The values
  * of other keys are not looked at, so that one mistake does not hide 199 volumes.  NULL with error
  * set. */

@@ -156,3 +156,20 @@ char *config_file_value(GKeyFile *parsed, const char *group, const char *key)
 
 	return value ? g_strstrip(value) : NULL;
 }
+
+static void free_volume_name(gpointer data)
+{
+	struct volume_name *name = data;
+
+	g_free(name->name);
+	g_free(name->wave);
+	g_free(name->root);
+	g_free(name->source);
+	g_free(name->socket);
+	g_free(name);
+}
+
+GPtrArray *config_names_new(void)
+{
+	return g_ptr_array_new_with_free_func(free_volume_name);
+}

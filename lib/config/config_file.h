@@ -4,6 +4,7 @@
 #define LIB_CONFIG_CONFIG_FILE_H
 
 #include "lib/config/parse.h"
+#include "lib/config/volume_config.h"
 
 #define CONFIG_VOLUME	"volume " /* groups of volumes; the name follows */
 #define CONFIG_SERVER	"server " /* of old servers; the host follows */
@@ -21,5 +22,8 @@ char *config_file_value(GKeyFile *parsed, const char *group, const char *key);
  * or a wave. */
 #define CONFIG_NAME_MAX 64
 bool config_name_ok(const char *name);
+
+/* An empty list of struct volume_name, which are freed with it. */
+GPtrArray *config_names_new(void);
 
 #endif

@@ -7,6 +7,7 @@
 #include "lib/config/parse.h"
 
 #define REPORT_DIR "/var/lib/quickmigrate"
+#define SOCKET_OF  MIGRATE_SOCKET_DIR "/%s.sock" /* migrate.h */
 
 gboolean config_parse_path(void *field, const struct config_place *at, GError **error);
 gboolean config_parse_socket(void *field, const struct config_place *at, GError **error);

@@ -30,11 +30,12 @@ struct server_config {
 };
 
 struct volume_config {
-	char *name;   /* 1..64 of A-Z a-z 0-9 . _ -, not starting with '.' or '-' */
-	char *root;   /* root = absolute directory on the new server; must exist */
-	char *source; /* source = nfs://host[:port]/path, smb://user@host[:port]/share or
-		       * file:///path */
-	char *wave;   /* wave = 1..64 of A-Z a-z 0-9 . _ -; NULL: none */
+	char *name;	/* 1..64 of A-Z a-z 0-9 . _ -, not starting with '.' or '-' */
+	char *root;	/* root = absolute directory on the new server; must exist */
+	char *source;	/* source = nfs://host[:port]/path, smb://user@host[:port]/share or
+			 * file:///path */
+	bool installed; /* read from CONFIG_FILE */
+	char *wave;	/* wave = 1..64 of A-Z a-z 0-9 . _ -; NULL: none */
 	struct smb_config
 		*smb; /* smb-password-file, smb-ccache = absolute path; smb-domain; smb-encryption
 		       * = off | desired | required; smb-signing = if-required | required */
@@ -82,6 +83,13 @@ struct volume_config {
 	char *report;	     /* report = absolute path, default REPORT_DIR/NAME.report */
 	char *journal;	     /* journal = absolute path, default REPORT_DIR/NAME.journal */
 	char *socket;	     /* socket = path, default MIGRATE_SOCKET_DIR/NAME.sock */
+};
+
+/* How a volume is found, without its other settings: for commands about many volumes. */
+struct volume_name {
+	char *name, *socket;
+	char *wave;	     /* NULL: none */
+	char *root, *source; /* as they are written; NULL: none */
 };
 
 #endif

@@ -14,6 +14,8 @@
 #include "lib/base/advice.h"
 #include "lib/base/filetree.h"
 #include "lib/base/flags.h"
+#include "lib/config/attached.h"
+#include "lib/config/config_places.h"
 #include "lib/source/gate.h"
 #include "lib/source/posix_acl.h"
 #include "retriever/copies/aside.h"
@@ -450,6 +452,18 @@ static int bind_root(struct retriever *retriever, const struct source_xattrs *xa
 	return ret;
 }
 
+void attach_note(const struct volume_config *config, bool attached)
+{
+	const int ret = attached_note(config, attached);
+
+	if (ret)
+		g_warning(REPORT_DIR "/%s.attached: %s: without it %s is not protected when its "
+				     "group is taken out of the configuration: %s",
+			  config->name, g_strerror(-ret), config->root,
+			  attached ? "make room, then: systemctl restart migrate-retriever@"
+				   : "remove the file");
+}
+
 int attach_volume(struct retriever *retriever, const struct attach *how, char **message)
 {
 	struct source_xattrs *xattrs;
@@ -476,6 +490,8 @@ int attach_volume(struct retriever *retriever, const struct attach *how, char **
 		ret = prepare_volume(retriever, how, message);
 	if (!ret)
 		ret = bind_root(retriever, xattrs);
+	if (!ret && !retriever->copying)
+		attach_note(retriever->config, true);
 	if (!ret && how->accept)
 		g_atomic_int_set(&retriever->accepted, 1);
 	source_xattrs_free(xattrs);

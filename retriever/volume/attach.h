@@ -27,6 +27,9 @@ void attach_root_record(struct migrate_record *rec, const struct source_object *
 /* Gives the root the attributes that the old one has now.  0 or -errno. */
 int attach_refresh_root(struct retriever *retriever);
 
+/* Notes whether the volume is attached (lib/config/attached.h), or says why it cannot. */
+void attach_note(const struct volume_config *config, bool attached);
+
 /* Puts the losses that concern every object of the volume into the report.  0 or -errno. */
 int attach_report(struct retriever *retriever);
 

@@ -18,6 +18,7 @@
 #include "retriever/objects/state.h"
 #include "retriever/objects/templates.h"
 #include "retriever/progress/history.h"
+#include "retriever/volume/attach.h"
 #include "retriever/volume/proof_place.h"
 #include "retriever/volume/skip_file.h"
 #include "retriever/volume/verify.h"
@@ -160,6 +161,7 @@ int finalize_volume(struct retriever *retriever, bool unwatched, bool dry_run, c
 		ret = keep_proof(retriever, message);
 	if (ret)
 		return ret;
+	attach_note(retriever->config, false);
 	leave_private(retriever);
 	remove_private(retriever);
 	*message = finalized(retriever, losses, names);

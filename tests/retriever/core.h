@@ -58,6 +58,7 @@ struct core {
 	struct backend *(*wrap)(struct core *core, struct backend *inner); /* below it, or NULL */
 	char *map_users, *map_groups;
 	enum takeover takeover;
+	bool installed; /* as if it were of the installed configuration */
 	bool prefills; /* fills directories that were looked at, when no demand waits for a while */
 	GThread *loop;
 	pid_t child;
@@ -183,6 +184,7 @@ static inline struct volume_config *core_config(struct core *core)
 	config->socket = g_strdup(core->socket);
 	config->report = g_strconcat(core->dir, "/kept/report", NULL);
 	config->takeover = core->takeover;
+	config->installed = core->installed;
 	config->takeover_file = g_strconcat(core->dir, "/kept/takeover", NULL);
 	config->connections = 1;
 	config->demand_connections = 1;

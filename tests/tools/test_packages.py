@@ -81,6 +81,28 @@ class Leaving(unittest.TestCase):
         (self.top / "srv/v/.migrate").mkdir()
         self.assertIn("the volume v is not finished", self.run_script("unfinished")[1])
 
+    def test_what_was_attached(self):
+        """It is protected without its group, and while it is not mounted; what a cluster has is not here."""
+        self.configure()
+        root, note = self.top / "srv/gone", self.state / "gone.attached"
+        (root / ".migrate").mkdir(parents=True)
+        note.write_text(f"{root}\n")
+        for arguments in (), ("module",):
+            status, said = self.run_script("unfinished", *arguments)
+            self.assertEqual(status, 1)
+            self.assertIn(f"the volume gone, which has no group in {self.top}/etc", said)
+            self.assertIn(f"not finished ({root})", said)
+        (root / ".migrate").rmdir()
+        status, said = self.run_script("unfinished")
+        self.assertEqual(status, 1)
+        self.assertIn("nothing of it is there now: mount its file system", said)
+        self.assertIn(f"if there is no such volume any more: rm {note}", said)
+        (self.state / "gone.cluster").write_text("")
+        self.assertEqual(self.run_script("unfinished"), (0, ""))
+        (self.top / "srv/v/.migrate").mkdir()
+        (self.state / "v.attached").write_text(f"{self.top}/srv/v\n")
+        self.assertEqual(self.run_script("unfinished")[1].count("\n"), 1)
+
     def test_purge(self):
         kept = {"v.report", "v.report.history", "v-report.json", "v-report.json.sig", "v-manifest.mtree.zst"}
         for name in kept | {"v.takeover", "v.check", ".hidden"}:

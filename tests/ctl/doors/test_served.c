@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "ctl/doors/served.h"
 
+#include <fcntl.h>
 #include <glib/gstdio.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <unistd.h>
 
+#include "common/record.h"
 #include "tests/suite.h"
 
 static char tree[64], root[96];
@@ -77,6 +79,8 @@ START_TEST(at_above_below)
 	ck_assert(!is_past("srv/nowhere"));
 	ck_assert(!is_past_with("", false));
 	ck_assert(!is_past_with(root, true));
+	struct served layered = {(char *)"it", root, true};
+	ck_assert(served_covers(&layered, root, warn, NULL));
 	ck_assert_uint_eq(warnings, 0);
 }
 END_TEST
@@ -127,6 +131,16 @@ START_TEST(unfinished)
 	ck_assert(!served_is_unfinished(nowhere));
 	ck_assert_int_eq(g_mkdir(private, 0700), 0);
 	ck_assert(!served_is_unfinished(root)); /* a client's of that name */
+	ck_assert(served_is_away(root));
+	ck_assert(served_is_away(nowhere));
+	const int fd = open(private, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ck_assert_int_eq(migrate_private_mark(fd), 0);
+	close(fd);
+	ck_assert(served_is_unfinished(root));
+	ck_assert(!served_is_away(root));
+	g_autofree char *file = below("file");
+	ck_assert(g_file_set_contents(file, "", 0, NULL));
+	ck_assert(!served_is_away(file)); /* nobody knows */
 }
 END_TEST
 

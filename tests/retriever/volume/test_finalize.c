@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <sched.h>
+#include <sys/mount.h>
+
+#include "lib/config/attached.h"
 #include "tests/retriever/core_directory.h"
 
 START_TEST(from_attach_to_the_end)
@@ -41,6 +45,35 @@ START_TEST(from_attach_to_the_end)
 	core_expect_answer(&core, "attach", "-39 ");
 	core_restart(&core);
 	core_expect_answer(&core, "status", "state=finished");
+	close(root);
+	core_free(&core);
+}
+END_TEST
+
+/* From attach to finalize, and again where it was lost. */
+START_TEST(the_note_of_the_root)
+{
+	g_autofree char *noted = NULL, *again = NULL, *finished = NULL;
+	int root;
+
+	ck_assert_int_eq(unshare(CLONE_NEWNS), 0);
+	ck_assert_int_eq(mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+	ck_assert_int_eq(mount("none", "/var/lib", "tmpfs", 0, NULL), 0);
+	ck_assert_int_eq(mkdir(REPORT_DIR, 0755), 0);
+	core_make(&core);
+	core.installed = true;
+	core_start(&core);
+	noted = attached_root("test");
+	ck_assert_pstr_eq(noted, core.root);
+	ck_assert_int_eq(unlink(REPORT_DIR "/test.attached"), 0);
+	core_restart(&core);
+	again = attached_root("test");
+	ck_assert_pstr_eq(again, core.root);
+	root = core_root(&core);
+	ck_assert_int_eq(make_whole(root), 0);
+	core_expect_answer(&core, "finalize", "0 ");
+	finished = attached_root("test");
+	ck_assert_ptr_null(finished);
 	close(root);
 	core_free(&core);
 }
@@ -110,6 +143,7 @@ int main(void)
 	TCase *tcase = core_tcase("finalize", 60);
 
 	tcase_add_test(tcase, from_attach_to_the_end);
+	tcase_add_test(tcase, the_note_of_the_root);
 	tcase_add_test(tcase, what_could_not_be_written);
 	tcase_add_test(tcase, i12_the_report_is_kept);
 	return run_tcase(tcase);
