@@ -17,6 +17,8 @@
 #include "common/migrate.h"
 #include "common/xfs_geometry.h"
 #include "lib/base/error.h"
+#include "lib/base/flags.h"
+#include "retriever/volume/probe.h"
 
 #define EXT4_MAGIC     0xef53
 #define EA_INODE       0x400
@@ -72,7 +74,24 @@ static void look_at_device(struct new_fs *target, dev_t device)
 	close(fd);
 }
 
-static void look_at_directory(struct new_fs *target)
+/* What attach would refuse, as far as that can be told without writing. */
+static char *find_refusal(int fd, const struct new_fs *target, bool read_only)
+{
+	const char *word = flags_word(fd, "");
+	char *message = NULL;
+
+	if (read_only)
+		return g_strdup("it is mounted read-only: mount it for writing");
+	if (word)
+		return g_strdup_printf("it is %s: take that off", word);
+	if (target->inode_size && !target->ea_inode && target->block < BLOCK)
+		return g_strdup("its blocks are too small for security.* attributes: use ext4, xfs "
+				"or btrfs, with blocks of 4096 bytes");
+	probe_look(fd, &message);
+	return message;
+}
+
+static void look_at_directory(struct new_fs *target, bool read_only)
 {
 	int fd = open(target->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), flags = 0;
 	struct xfs_geometry xfs = {.flags = 0};
@@ -83,6 +102,7 @@ static void look_at_directory(struct new_fs *target)
 			(ioctl(fd, XFS_GET_GEOMETRY, &xfs) == 0 && xfs.flags & XFS_FOLDS_CASE);
 	target->filled =
 		!migrate_has_record(fd) && !migrate_has_private(fd) && !migrate_is_vacant(fd, true);
+	target->refusal = find_refusal(fd, target, read_only);
 	close(fd);
 }
 
@@ -106,8 +126,8 @@ gboolean new_fs_look(struct new_fs *target, const char *path, GError **error)
 	target->available = (uint64_t)room.f_bavail * room.f_frsize;
 	target->inodes = room.f_files;
 	target->inodes_available = room.f_favail;
-	look_at_directory(target);
 	look_at_device(target, st.st_dev);
+	look_at_directory(target, room.f_flag & ST_RDONLY);
 	target->limits =
 		limits_of(kind.f_type, target->block, target->ea_inode, target->inode_size);
 	return TRUE;
@@ -117,6 +137,7 @@ void new_fs_clear(struct new_fs *target)
 {
 	g_free(target->path);
 	g_free(target->device);
+	g_free(target->refusal);
 	memset(target, 0, sizeof(*target));
 }
 

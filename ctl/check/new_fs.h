@@ -16,8 +16,9 @@ struct new_fs {
 	uint32_t block;
 	uint32_t inode_size; /* bytes, of ext4; 0: not known */
 	bool ea_inode;	     /* of ext4 */
-	bool folds;  /* names that differ in case alone are one name, as far as can be seen */
-	bool filled; /* it is not empty, and belongs to no migration yet */
+	bool folds;    /* names that differ in case alone are one name, as far as can be seen */
+	char *refusal; /* why attach would refuse it, besides, or NULL */
+	bool filled;   /* it is not empty, and belongs to no migration yet */
 };
 
 /* FALSE with error set: it cannot be looked at.  path NULL: nothing is known of it. */

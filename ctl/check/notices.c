@@ -17,8 +17,8 @@ struct notices {
 static const struct {
 	const char *key, *title;
 } names[NOTICE_KINDS] = {
-	[NOTICE_NAME] = {"name", "names that nothing can have here"},
 	[NOTICE_UNLISTED] = {"unlisted", "directories that the old server does not list"},
+	[NOTICE_NAME] = {"name", "names that nothing can have here"},
 	[NOTICE_UNASKED] = {"unasked", "objects of which it does not say what they have"},
 	[NOTICE_UNREAD] = {"unread", "files that it does not let this machine read"},
 	[NOTICE_TYPE] = {"type", "objects of a kind that is not known here"},

@@ -16,8 +16,8 @@
 
 enum notice_kind {
 	/* losses */
-	NOTICE_NAME,	 /* a name that nothing can have here */
 	NOTICE_UNLISTED, /* a directory that the old server does not list */
+	NOTICE_NAME,	 /* a name that nothing can have here */
 	NOTICE_UNASKED,	 /* an object whose attributes it does not tell */
 	NOTICE_UNREAD,	 /* a file that it does not let us read */
 	NOTICE_TYPE,	 /* neither a file, a directory, a symbolic link nor a special file */

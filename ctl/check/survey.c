@@ -159,6 +159,9 @@ GPtrArray *survey_stops(const struct survey *survey)
 						"without chattr +F (ext4), a file system made "
 						"without -n version=ci (xfs)",
 						survey->target.path));
+	if (survey->target.refusal)
+		g_ptr_array_add(stops, g_strdup_printf("attach refuses %s: %s", survey->target.path,
+						       survey->target.refusal));
 	if (!survey->need.fits_barely) {
 		g_autofree char *text = survey_space_text(survey);
 

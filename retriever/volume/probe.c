@@ -39,6 +39,13 @@ static int try_temporary(struct probe *p)
 	return p->fd < 0 ? -errno : errno_result(linkat(p->fd, "", p->dir, "file", AT_EMPTY_PATH));
 }
 
+static int try_binding(struct probe *p)
+{
+	struct migrate_binding binding;
+
+	return migrate_binding_get(p->root, "", &binding);
+}
+
 static int try_handles(struct probe *p)
 {
 	union {
@@ -214,9 +221,11 @@ static int try_damage(struct probe *p)
 static const struct {
 	int (*try)(struct probe *p);
 	const char *what, *cure;
+	bool looks; /* and writes nothing */
 } probes[] = {
 	{try_private_mark, "security.* extended attributes of directories", USE},
 	{try_temporary, "files that get their name last (O_TMPFILE, linkat)", USE},
+	{try_binding, "file handles (name_to_handle_at)", USE, true},
 	{try_handles, "file handles (open_by_handle_at)", USE},
 	{try_xattrs, "security.* extended attributes of " G_STRINGIFY(MIGRATE_REC_MAX) " bytes",
 	 USE ", with blocks of 4096 bytes"},
@@ -233,17 +242,17 @@ static const struct {
 	{try_attributes, "owners, modes and times that can be set",
 	 USE ", mounted here and not over a network"},
 	{try_epoch, "a way to tell one mount of it from the next (/sys/fs)",
-	 "mount sysfs on /sys, and " USE},
+	 "mount sysfs on /sys, and " USE, true},
 	{try_damage, "a check since it found errors in itself",
-	 "unmount it, run e2fsck -f and mount it again"},
+	 "unmount it, run e2fsck -f and mount it again", true},
 };
 
-static int try_all(struct probe *p, char **message)
+static int try_all(struct probe *p, bool look, char **message)
 {
 	int ret = 0;
 
 	for (size_t i = 0; i < G_N_ELEMENTS(probes) && !ret; i++) {
-		ret = probes[i].try(p);
+		ret = look && !probes[i].looks ? 0 : probes[i].try(p);
 		if (ret)
 			*message =
 				g_strdup_printf("the file system lacks %s: %s: %s", probes[i].what,
@@ -262,6 +271,13 @@ static void clean_probe(const struct probe *p)
 			unlinkat(p->dir, names[i], AT_REMOVEDIR);
 }
 
+int probe_look(int root_fd, char **message)
+{
+	struct probe p = {.root = root_fd, .dir = root_fd, .fd = root_fd};
+
+	return try_all(&p, true, message);
+}
+
 int probe_file_system(int root_fd, char **message)
 {
 	struct probe p = {.root = root_fd, .dir = -1, .fd = -1};
@@ -278,7 +294,7 @@ int probe_file_system(int root_fd, char **message)
 		return ret;
 	}
 	clean_probe(&p);
-	ret = try_all(&p, message);
+	ret = try_all(&p, false, message);
 	if (p.fd >= 0)
 		close(p.fd);
 	clean_probe(&p);

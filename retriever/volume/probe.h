@@ -10,5 +10,7 @@
  * what to do, without the name of the volume; the caller frees it.
  */
 int probe_file_system(int root_fd, char **message);
+/* The part of it that writes nothing. */
+int probe_look(int root_fd, char **message);
 
 #endif

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include <linux/fs.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <sys/ioctl.h>
+#include <sys/mount.h>
 #include <sys/statvfs.h>
 
 #include "ctl/check/new_fs.h"
@@ -82,6 +84,32 @@ START_TEST(folds)
 END_TEST
 
 /* It is seen without a change to it. */
+/* What attach would say. */
+START_TEST(refusals)
+{
+	g_autofree char *root = made_path("mounted");
+	struct new_fs target;
+
+	ck_assert_int_eq(mkdir(root, 0755), 0);
+	ck_assert_int_eq(unshare(CLONE_NEWNS), 0);
+	ck_assert_int_eq(mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+	ck_assert_int_eq(mount("none", root, "tmpfs", 0, NULL), 0);
+	ck_assert(new_fs_look(&target, root, NULL));
+	ck_assert_ptr_null(target.refusal);
+	new_fs_clear(&target);
+	ck_assert_int_eq(mount("none", root, NULL, MS_REMOUNT | MS_RDONLY, NULL), 0);
+	ck_assert(new_fs_look(&target, root, NULL));
+	ck_assert_ptr_nonnull(strstr(target.refusal, "mounted read-only"));
+	new_fs_clear(&target);
+	ck_assert_int_eq(umount2(root, MNT_DETACH), 0);
+	ck_assert_int_eq(mount("none", root, "ramfs", 0, NULL), 0);
+	ck_assert(new_fs_look(&target, root, NULL));
+	ck_assert_ptr_nonnull(strstr(target.refusal, "lacks file handles"));
+	new_fs_clear(&target);
+	ck_assert_int_eq(umount2(root, MNT_DETACH), 0);
+}
+END_TEST
+
 START_TEST(filled)
 {
 	g_autofree char *root = made_path("root"), *name = g_build_filename(root, "old", NULL);
@@ -205,8 +233,8 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = {looked_at, folds,	     filled, superblock,
-				      space,	 inode_size, mkfs,   NULL};
+	const TTest *const tests[] = {looked_at, folds,	     refusals, filled, superblock,
+				      space,	 inode_size, mkfs,     NULL};
 
 	return run_made("target", tests);
 }

@@ -55,6 +55,9 @@ START_TEST(stop)
 	verdict(SURVEY_STOP, "does not let this machine read 8 of 10 files");
 	survey_clear(&survey);
 	whole_begin(&survey);
+	survey.target.refusal = g_strdup("it is mounted read-only");
+	verdict(SURVEY_STOP, "attach refuses /new: it is mounted read-only");
+	g_clear_pointer(&survey.target.refusal, g_free);
 	survey.target.folds = true;
 	verdict(SURVEY_STOP, "Names in /new that differ in case alone are one there");
 	survey_clear(&survey);

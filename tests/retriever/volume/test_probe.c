@@ -240,6 +240,17 @@ START_TEST(damaged)
 	counter = open("/var/tmp", O_TMPFILE | O_RDWR, 0600);
 	ck_assert_int_eq(pwrite(counter, _i ? "3\n" : "0\n", 2, 0), 2);
 	expect(_i ? "run e2fsck" : NULL);
+
+	const int fd = open(root, O_RDONLY | O_DIRECTORY);
+	g_autofree char *message = NULL;
+	struct stat before, after;
+
+	ck_assert_int_eq(fstat(fd, &before), 0);
+	ck_assert_int_eq(probe_look(fd, &message), _i ? -EUCLEAN : 0);
+	ck_assert(!_i == !message);
+	ck_assert_int_eq(fstat(fd, &after), 0);
+	ck_assert_mem_eq(&before.st_ctim, &after.st_ctim, sizeof(before.st_ctim));
+	close(fd);
 }
 END_TEST
 
