@@ -5,7 +5,10 @@
 #include <string.h>
 #include <sys/statvfs.h>
 
+#include "ctl/doctor/looks.h"
 #include "lib/config/config.h"
+
+#define OLD_MS 5000 /* for the old server's answer */
 
 static gboolean opt_adopt, opt_keep_extra;
 static const char *opt_compare;
@@ -46,7 +49,9 @@ static void say_writable(const struct ctl *ctl)
 		       "changed there may be missed here\n",
 		       ctl->volume, config->source,
 		       path ? "it is not mounted read-only"
-			    : "whether its clients may still write is not known here");
+		       : old_server_is_writable(config, OLD_MS)
+			       ? "it lets this machine write there"
+			       : "whether its clients may still write is not known here");
 	config_free(config);
 }
 

@@ -33,5 +33,8 @@ void look_at_status(struct doctor *doctor);
  * one for SMB, because one wrong password more may lock the account.
  */
 void look_at_old_server(struct doctor *doctor, unsigned wait_ms);
+/* Whether it lets this machine change the source's root now; FALSE also where it does not tell by
+ * then.  It is asked in the same way; one for SMB is not. */
+gboolean old_server_is_writable(const struct volume_config *config, unsigned wait_ms);
 
 #endif

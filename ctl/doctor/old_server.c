@@ -52,6 +52,9 @@ static void tell_old(const struct volume_config *config, int out)
 		g_key_file_set_int64(told, GROUP, "us", g_get_monotonic_time() - began);
 		g_key_file_set_integer(told, GROUP, "listed",
 				       ask_old(backend, BACKEND_READDIR, &root));
+		g_key_file_set_boolean(told, GROUP, "writable",
+				       backend->ops->writable &&
+					       backend->ops->writable(backend) > 0);
 		g_key_file_set_int64(told, GROUP, "ahead", attr.ctime - g_get_real_time() * 1000);
 	} else {
 		g_key_file_set_string(told, GROUP, "error", error->message);
@@ -134,4 +137,12 @@ void look_at_old_server(struct doctor *doctor, unsigned wait_ms)
 		findings_add(doctor->findings, FINDING_FAULT, "Old server", NULL, "%s", error);
 	else
 		add_told(doctor->findings, told);
+}
+
+gboolean old_server_is_writable(const struct volume_config *config, unsigned wait_ms)
+{
+	g_autoptr(GKeyFile) told =
+		g_str_has_prefix(config->source, "nfs://") ? ask_process(config, wait_ms) : NULL;
+
+	return told && g_key_file_get_boolean(told, GROUP, "writable", NULL);
 }

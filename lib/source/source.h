@@ -286,6 +286,9 @@ struct backend_ops {
 	/* Which of all file systems the root is on, where its handle does not tell; 0 (or NULL):
 	 * not known. */
 	uint64_t (*root_fs)(struct backend *backend);
+	/* Asks whether the server would let this machine change the root now: 1, 0, or -errno: it
+	 * does not tell (or NULL).  Blocks for some seconds. */
+	int (*writable)(struct backend *backend);
 };
 
 /* First member of every backend's own structure. */

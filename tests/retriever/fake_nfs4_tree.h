@@ -33,6 +33,7 @@ struct fake4_tree {
 	bool seek_opened;      /* without an OPEN it says that there are data at 0, wherever */
 	bool seek_eof;	       /* there are no data ... */
 	uint64_t seek_data;    /* ... but there */
+	uint32_t access;       /* that it allows */
 	atomic_uint opens, closes, roots, seeks, reads;
 };
 
@@ -263,18 +264,21 @@ static inline uint32_t tree_close(struct fake_call *call, struct fake4_tree *tre
 static inline uint32_t tree_readdir(struct fake_call *call, const struct fake4_tree *tree)
 {
 	static const char *const names[] = {
-		[TREE_FILE] = "file", [TREE_LINK] = "link", [TREE_AWAY] = "away"};
+		[TREE_X] = "x", [TREE_FILE] = "file", [TREE_LINK] = "link", [TREE_AWAY] = "away"};
 	uint64_t cookie = xdr_get_u64(&call->args);
 	uint32_t asked[3];
 
 	xdr_skip(&call->args, 16);
 	tree_asked(call, asked);
-	if (tree_current != TREE_X)
+	const bool top = tree_current == TREE_TOP;
+	unsigned i = top ? TREE_X : cookie ? TREE_LINK : TREE_FILE;
+	const unsigned end = top ? TREE_FILE : cookie ? TREE_OBJECTS : TREE_LINK;
+
+	if (tree_current > TREE_X)
 		return fake4_op(call, 26, 20);
 	fake4_op(call, 26, 0);
 	xdr_put_u64(&call->out, 9);
-	for (unsigned i = cookie ? TREE_LINK : TREE_FILE; i < (cookie ? TREE_OBJECTS : TREE_LINK);
-	     i++) {
+	for (; i < end; i++) {
 		xdr_put_u32(&call->out, 1);
 		xdr_put_u64(&call->out, i + 10);
 		xdr_put_bytes(&call->out, names[i], (uint32_t)strlen(names[i]));
@@ -288,7 +292,7 @@ static inline uint32_t tree_readdir(struct fake_call *call, const struct fake4_t
 		}
 	}
 	xdr_put_u32(&call->out, 0);
-	xdr_put_u32(&call->out, cookie != 0);
+	xdr_put_u32(&call->out, top || cookie != 0);
 	return 0;
 }
 
@@ -321,6 +325,11 @@ static inline bool tree_op(struct fake_call *call, struct fake4 *fake4, uint32_t
 	struct fake4_tree *tree = fake4->tree_data;
 
 	switch (op) {
+	case 3:
+		*status = fake4_op(call, 3, 0);
+		xdr_put_u32(&call->out, xdr_get_u32(&call->args));
+		xdr_put_u32(&call->out, tree->access);
+		return true;
 	case 4:
 		*status = tree_close(call, tree);
 		return true;

@@ -192,6 +192,11 @@ void backend_nfs_set_stall(struct backend *backend, unsigned ms)
 	atomic_store(&((struct nfs_backend *)backend)->server.stall_ms, ms);
 }
 
+static int nfs_writable(struct backend *backend)
+{
+	return nfs_server_writable(&((struct nfs_backend *)backend)->server);
+}
+
 const struct backend_ops backend_nfs_ops = {
 	.scheme = "nfs",
 	.open = nfs_open,
@@ -201,4 +206,5 @@ const struct backend_ops backend_nfs_ops = {
 	.away = nfs_away,
 	.carries = nfs_carries,
 	.not_carried = nfs_not_carried,
+	.writable = nfs_writable,
 };

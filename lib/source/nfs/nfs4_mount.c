@@ -2,17 +2,20 @@
 #include "lib/source/nfs/nfs4_mount.h"
 
 #include <errno.h>
+#include <string.h>
 
+#include "lib/base/text.h"
 #include "lib/source/nfs/nfs4_holes.h"
 #include "lib/source/nfs/nfs4_owner.h"
 #include "lib/source/nfs/nfs4_proc.h"
 #include "lib/source/nfs/nfs_net.h"
 
-#define LEASE_MIN     10u
-#define LEASE_MAX     3600u
-#define LEASE_DEFAULT 90u
-#define READ_ROUND    65536u
-#define VOLATILE      (2u | 8u) /* FH4_VOLATILE_ANY, FH4_VOL_RENAME */
+#define LEASE_MIN      10u
+#define LEASE_MAX      3600u
+#define LEASE_DEFAULT  90u
+#define READ_ROUND     65536u
+#define TREE_NAMES_MAX 4096	 /* of one directory */
+#define VOLATILE       (2u | 8u) /* FH4_VOLATILE_ANY, FH4_VOL_RENAME */
 
 /* One compound, made by put(), and its result. */
 static int call_compound(struct nfs_mounting *m, const struct xdr_out *args, const uint8_t *start,
@@ -42,10 +45,9 @@ static int set_up(struct nfs_mounting *m, struct nfs4_session *session)
 	return ret;
 }
 
-/* Asks for the root's attributes by a GETATTR as the backend makes them, by path, which gives the
- * root's handle, too. */
-static int get_root(struct nfs_mounting *m, struct nfs4_session *session,
-		    struct backend_request *req)
+/* Makes a request as the backend does it. */
+static int call_request(struct nfs_mounting *m, struct nfs4_session *session,
+			struct backend_request *req)
 {
 	struct nfs_view *view = &m->server->view;
 	uint8_t args[RPC_CALL_MAX], *memory = NULL;
@@ -68,6 +70,63 @@ static int get_root(struct nfs_mounting *m, struct nfs4_session *session,
 	}
 	nfs4_request_end(req);
 	return ret;
+}
+
+/* Whether the directory, a path from the server's root, has the name; the first names that it has
+ * are put into list.  -errno: not known. */
+static int list_tree(struct nfs_mounting *m, struct nfs4_session *session, char *dir,
+		     const char *name, GString *list)
+{
+	struct backend_request req = {
+		.op = BACKEND_READDIR, .object.path = dir, .names_only = true};
+	bool has = false;
+	guint n = 0;
+	int ret;
+
+	do {
+		ret = call_request(m, session, &req);
+		for (guint i = 0; ret == 0 && i < req.batch->entries->len; i++, n++) {
+			const char *entry =
+				g_array_index(req.batch->entries, struct source_entry, i).name;
+			g_autofree char *shown = text_line(entry);
+
+			has |= !strcmp(entry, name);
+			if (n < NFS_EXPORTS_SHOWN)
+				g_string_append_printf(list, "%s%s", n ? ", " : "", shown);
+		}
+		g_clear_pointer(&req.batch, backend_batch_free);
+	} while (ret == 0 && !has && !req.eof && n < TREE_NAMES_MAX);
+	if (n > NFS_EXPORTS_SHOWN)
+		g_string_append_printf(list, " and %u more", n - NFS_EXPORTS_SHOWN);
+	if (n == 0)
+		g_string_append(list, "nothing");
+	return ret ? ret : has ? 1 : req.eof ? 0 : -EFBIG;
+}
+
+/* Looks how far the server's tree has the source's path, and says in m->has what it has where the
+ * path ends. */
+static void say_tree(struct nfs_mounting *m, struct nfs4_session *session)
+{
+	const struct nfs_url *url = &m->server->url;
+	struct nfs_view *view = &m->server->view;
+	g_auto(GStrv) names = g_strsplit(url->path, "/", -1);
+	g_autoptr(GString) dir = g_string_new(NULL), list = g_string_new(NULL);
+	int found = 1;
+
+	view->path = "";
+	view->max_entries = MIN(NFS_DIR_MAX, session->max_reply - NFS4_REPLY_ROOM);
+	for (char **name = names; *name && found > 0; name++) {
+		if (!**name)
+			continue;
+		g_string_truncate(list, 0);
+		found = list_tree(m, session, dir->str, *name, list);
+		if (found > 0)
+			g_string_append_printf(dir, "%s%s", dir->len ? "/" : "", *name);
+	}
+	view->path = url->path;
+	g_clear_pointer(&m->has, g_free);
+	if (found == 0)
+		m->has = g_strdup_printf("; /%s there has %s", dir->str, list->str);
 }
 
 /* Asks for the attributes of the server itself, on the root. */
@@ -167,7 +226,9 @@ static int find_root(struct nfs_mounting *m, uint32_t minor, struct source_attr 
 		ret = -EMSGSIZE;
 	view->max_ops = session.max_ops;
 	if (ret == 0)
-		ret = get_root(m, &session, &req);
+		ret = call_request(m, &session, &req);
+	if (ret == -ENOENT)
+		say_tree(m, &session);
 	if (ret < 0)
 		return ret;
 	view->root.len = req.handle_len;
@@ -176,7 +237,7 @@ static int find_root(struct nfs_mounting *m, uint32_t minor, struct source_attr 
 	if (ret == 0)
 		ret = take_about(m, &session, &about);
 	if (ret == 0) /* once more: by what it supports, and with owners */
-		ret = get_root(m, &session, &req);
+		ret = call_request(m, &session, &req);
 	*root = req.attr;
 	return ret == 0 && !S_ISDIR(root->mode) ? -ENOTDIR : ret;
 }
@@ -205,6 +266,37 @@ int nfs4_find_root(struct nfs_mounting *m, unsigned minors, bool patient, struct
 	return ret;
 }
 
+int nfs4_writable(struct nfs_mounting *m)
+{
+	const struct nfs_view *view = &m->server->view;
+	struct nfs4_session session = {.minor = view->minor};
+	uint8_t args[RPC_CALL_MAX], *memory = NULL;
+	struct xdr_out out = {.p = args, .end = args + sizeof(args)};
+	uint32_t status, allowed = 0;
+	struct xdr_in in;
+	int ret = set_up(m, &session);
+
+	if (ret < 0)
+		return ret;
+	nfs4_put_start(&out, &session, 0, view->root.bytes, view->root.len, 1);
+	xdr_put_u32(&out, OP_ACCESS);
+	xdr_put_u32(&out, NFS_ACCESS_CHANGE);
+	ret = call_compound(m, &out, args, &in, &memory);
+	if (ret == 0)
+		ret = nfs4_get_start(&session, 0, false, ret, &in);
+	if (ret == 0)
+		ret = nfs4_get_op(&in, OP_ACCESS, &status);
+	if (ret == 0) {
+		xdr_get_u32(&in); /* which of them it can tell */
+		allowed = xdr_get_u32(&in);
+		ret = in.bad ? -EBADMSG : (allowed & NFS_ACCESS_CHANGE) != 0;
+	} else if (ret > 0) {
+		ret = -EAGAIN;
+	}
+	g_free(memory);
+	return ret;
+}
+
 gboolean nfs4_explain(const struct nfs_mounting *m, int status, GError **error)
 {
 	const struct nfs_url *url = &m->server->url;
@@ -221,8 +313,8 @@ gboolean nfs4_explain(const struct nfs_mounting *m, int status, GError **error)
 				 "%s: the old server's tree of NFS version 4 has no "
 				 "directory %s; write the path as a client mounts it by "
 				 "version 4 (below the export with fsid=0, if there is one); "
-				 "migratectl discover %s lists what it exports",
-				 url->text, url->path, url->host);
+				 "migratectl discover %s lists what it exports%s",
+				 url->text, url->path, url->host, m->has ? m->has : "");
 	case EREMOTE:
 	case EREMOTEIO:
 		if (!atomic_load(&m->server->view.referred))

@@ -11,6 +11,8 @@
  * nfs_call(), or a status of nfs4_status().  patient: asks again while the server is away.
  */
 int nfs4_find_root(struct nfs_mounting *m, unsigned minors, bool patient, struct source_attr *root);
+/* As nfs_server_writable(), of a server that was opened by version 4. */
+int nfs4_writable(struct nfs_mounting *m);
 /* FALSE, with the line that explains a status of nfs4_find_root(). */
 gboolean nfs4_explain(const struct nfs_mounting *m, int status, GError **error);
 

@@ -31,6 +31,7 @@
 #define NFS4_STATEID_LEN 16
 
 enum nfs4_op {
+	OP_ACCESS = 3,
 	OP_CLOSE = 4,
 	OP_GETATTR = 9,
 	OP_GETFH = 10,

@@ -15,9 +15,9 @@
 
 #define MOUNTPROC3_MNT	  1
 #define MOUNTPROC3_EXPORT 5
-#define EXPORTS_SHOWN	  8
 #define MNT_PATH_MAX	  1024 /* MNTPATHLEN, RFC 1813 section 5.1.2 */
 #define OPEN_SECONDS	  30
+#define ASK_SECONDS	  5
 #define CALL_SECONDS	  10
 #define V3_SECONDS	  10 /* before version 4 is tried */
 #define PAUSE_US	  (250 * 1000)
@@ -250,13 +250,13 @@ static char *say_exports(struct nfs_mounting *m, unsigned port)
 		g_autofree char *export = next_export(&in);
 
 		has = !export || is_exported_by(m->server->url.path, export);
-		if (export && n++ < EXPORTS_SHOWN)
+		if (export && n++ < NFS_EXPORTS_SHOWN)
 			g_string_append_printf(list, "%s%s", n > 1 ? ", " : "", export);
 	}
 	has = has || in.bad;
 	g_free(memory);
-	if (n > EXPORTS_SHOWN)
-		g_string_append_printf(list, " and %u more", n - EXPORTS_SHOWN);
+	if (n > NFS_EXPORTS_SHOWN)
+		g_string_append_printf(list, " and %u more", n - NFS_EXPORTS_SHOWN);
 	char *text = has ? NULL
 		     : n ? g_strdup_printf("the old server does not export %s; it exports %s",
 					   m->server->url.path, list->str)
@@ -627,6 +627,44 @@ gboolean nfs_server_open(struct nfs_server *server, const struct nfs_config *con
 	opened = open_any(&m, root, error);
 	nfs_mounting_clear(&m);
 	return opened;
+}
+
+/* ACCESS3res (RFC 1813 section 3.3.4). */
+static int ask_writable(struct nfs_mounting *m)
+{
+	const struct nfs_handle *handle = &m->server->view.root;
+	uint8_t args[4 + NFS3_FHSIZE + 4], *memory;
+	struct xdr_out out = {.p = args, .end = args + sizeof(args)};
+	struct source_attr attr;
+	struct xdr_in in;
+	uint64_t fs;
+	int ret;
+
+	xdr_put_bytes(&out, handle->bytes, handle->len);
+	xdr_put_u32(&out, NFS_ACCESS_CHANGE);
+	ret = nfs_mounting_call(m, atomic_load(&m->server->nfs.port), NFS_PROGRAM, NFS_VERSION,
+				NFSPROC3_ACCESS, &out, args, &in, &memory);
+	if (ret == 0)
+		ret = nfs_status(xdr_get_u32(&in));
+	if (ret == 0 && xdr_get_u32(&in))
+		nfs_get_attr(&in, &fs, &attr);
+	if (ret == 0)
+		ret = (xdr_get_u32(&in) & NFS_ACCESS_CHANGE) != 0;
+	if (ret >= 0 && in.bad)
+		ret = -EBADMSG;
+	g_free(memory);
+	return ret;
+}
+
+int nfs_server_writable(struct nfs_server *server)
+{
+	struct nfs_mounting m;
+	int ret;
+
+	nfs_mounting_init(&m, server, g_get_monotonic_time() + ASK_SECONDS * G_USEC_PER_SEC);
+	ret = server->view.v4 ? nfs4_writable(&m) : ask_writable(&m);
+	nfs_mounting_clear(&m);
+	return ret;
 }
 
 void nfs_server_clear(struct nfs_server *server)

@@ -23,6 +23,7 @@ void nfs_mounting_clear(struct nfs_mounting *m)
 		nfs_reach_end_context(server, &server->nfs, atomic_load(&server->address),
 				      &m->auth.gss);
 	g_clear_pointer(&m->why, g_free);
+	g_clear_pointer(&m->has, g_free);
 }
 
 /* Makes one context for all calls: they are made one after the other. */

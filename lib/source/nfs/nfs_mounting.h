@@ -8,6 +8,10 @@
 
 #define NFS_PORT      2049
 #define MOUNT_PROGRAM 100005
+/* MODIFY, EXTEND and DELETE of ACCESS (RFC 1813 section 3.3.4, RFC 8881 section 18.1). */
+#define NFS_ACCESS_CHANGE 0x1cu
+/* Names in a message. */
+#define NFS_EXPORTS_SHOWN 8
 
 struct nfs_mounting {
 	struct nfs_server *server;
@@ -15,6 +19,7 @@ struct nfs_mounting {
 	const char *last;     /* what was tried last, for the message */
 	struct rpc_auth auth; /* for NFS and NFSACL, with a context once there is one */
 	char *why;	      /* why there is no context */
+	char *has;	      /* by version 4: what there is where the path ends */
 };
 void nfs_mounting_init(struct nfs_mounting *m, struct nfs_server *server, gint64 deadline);
 void nfs_mounting_clear(struct nfs_mounting *m);

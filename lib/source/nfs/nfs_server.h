@@ -70,5 +70,7 @@ static inline const struct nfs_tls *nfs_server_tls(const struct nfs_server *serv
 gboolean nfs_server_open(struct nfs_server *server, const struct nfs_config *config,
 			 struct source_attr *root, GError **error);
 void nfs_server_clear(struct nfs_server *server);
+/* As `writable` of struct backend_ops, by ACCESS, which changes nothing there. */
+int nfs_server_writable(struct nfs_server *server);
 
 #endif

@@ -61,14 +61,19 @@ static void fails(const char *version, const char *line)
 	g_clear_error(&error);
 }
 
-static void fails_locked(const char *line)
+static void fails_at(const char *path, const char *line)
 {
-	g_autofree char *url = g_strdup_printf("nfs://127.0.0.1:%u/x/locked?version=4", fake->port);
+	g_autofree char *url = g_strdup_printf("nfs://127.0.0.1:%u%s?version=4", fake->port, path);
 	const struct backend_config config = {.url = url};
 
 	ck_assert_ptr_null(backend_nfs_ops.open(&config, &root, &attr, &error));
 	ck_assert_msg(strstr(error->message, line), "%s", error->message);
 	g_clear_error(&error);
+}
+
+static void fails_locked(const char *line)
+{
+	fails_at("/x/locked", line);
 }
 
 START_TEST(versions_are_found)
@@ -109,6 +114,39 @@ START_TEST(refusals_say_what_to_do)
 	fails("4.2", "does not tell owners");
 	fake4.ops = 5;
 	fails("4.2", "allows too little in a call");
+}
+END_TEST
+
+START_TEST(what_there_is_is_told)
+{
+	fails_at("/y/none", "lists what it exports; / there has x");
+	fails_at("/x/none/file", "lists what it exports; /x there has file, link");
+	fake4.minor = 0;
+	fails_at("/x/none", "; /x there has file, link");
+	tree.first_handle = 2;
+	fails("4", "lists what it exports");
+}
+END_TEST
+
+static int is_writable(const char *version, uint32_t access)
+{
+	struct backend *backend = tree_backend(fake, version, &root, &attr, &error);
+	int ret;
+
+	ck_assert_ptr_nonnull(backend);
+	tree.access = access;
+	ret = backend->ops->writable(backend);
+	backend->ops->close(backend);
+	source_object_clear(&root);
+	return ret;
+}
+
+START_TEST(whether_it_may_be_written)
+{
+	ck_assert_int_eq(is_writable("4", 0x1f), 1);
+	ck_assert_int_eq(is_writable("4", 0x3), 0);
+	fake4.minor = 0;
+	ck_assert_int_eq(is_writable("4.0", 0x8), 1);
 }
 END_TEST
 
@@ -162,6 +200,8 @@ int main(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, versions_are_found);
 	tcase_add_test(tcase, refusals_say_what_to_do);
+	tcase_add_test(tcase, what_there_is_is_told);
+	tcase_add_test(tcase, whether_it_may_be_written);
 	tcase_add_test(tcase, flavours_are_told);
 	tcase_add_test(tcase, delays_are_waited_for);
 	tcase_add_test(tcase, idle_sessions_are_kept);

@@ -66,6 +66,45 @@ START_TEST(a_willing_server_is_opened)
 }
 END_TEST
 
+static uint32_t access_status, access_allowed;
+
+static enum fake_action tells_access(struct fake_call *call)
+{
+	if (call->program != NFS_PROGRAM || call->version != 3 || call->procedure != 4)
+		return FAKE_DEFAULT;
+	xdr_put_u32(&call->out, access_status);
+	xdr_put_u32(&call->out, access_allowed & 1); /* with the attributes, or without */
+	if (access_allowed & 1)
+		fake_attr(&call->out, 2, 4096, 1);
+	if (!access_status)
+		xdr_put_u32(&call->out, access_allowed);
+	return FAKE_REPLY;
+}
+
+static int is_writable(uint32_t status, uint32_t allowed)
+{
+	struct fake *fake = fake_start(tells_access, NULL);
+	struct backend *backend = fake_open(fake, "/a/b", "", 1, &root, NULL);
+	int ret;
+
+	access_status = status;
+	access_allowed = allowed;
+	ret = backend->ops->writable(backend);
+	backend->ops->close(backend);
+	fake_stop(fake);
+	source_object_clear(&root);
+	return ret;
+}
+
+START_TEST(whether_it_may_be_written)
+{
+	ck_assert_int_eq(is_writable(0, 0x1f), 1);
+	ck_assert_int_eq(is_writable(0, 0x8), 1);
+	ck_assert_int_eq(is_writable(0, 0x3), 0);
+	ck_assert_int_eq(is_writable(13, 0), -EACCES);
+}
+END_TEST
+
 static bool mounts(const struct fake_call *call)
 {
 	return call->program == FAKE_MOUNT;
@@ -260,6 +299,7 @@ int main(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_checked_fixture(tcase, NULL, teardown);
 	tcase_add_test(tcase, a_willing_server_is_opened);
+	tcase_add_test(tcase, whether_it_may_be_written);
 	tcase_add_test(tcase, refusals_are_explained);
 	tcase_add_test(tcase, directories_below_an_export_are_walked_to);
 	tcase_add_test(tcase, a_server_may_be_starting);
