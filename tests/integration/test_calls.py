@@ -48,7 +48,8 @@ def open_cost(args, width):
         path = tower(root, width)
 
     _, migration, proxy = attached(args, fill)
-    expect(proxy.total() <= 8, f'attach took {proxy.counted()}')
+    # of the retriever, and of migratectl, which looks whether it may write there
+    expect(proxy.total() <= 10, f'attach took {proxy.counted()}')
     migration.start_server()
     client = migration.server.client()
     proxy.reset()
