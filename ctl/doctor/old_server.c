@@ -56,6 +56,7 @@ static void tell_old(const struct volume_config *config, int out)
 				       backend->ops->writable &&
 					       backend->ops->writable(backend) > 0);
 		g_key_file_set_int64(told, GROUP, "ahead", attr.ctime - g_get_real_time() * 1000);
+		backend->ops->close(backend); /* what it has for us there ends, too */
 	} else {
 		g_key_file_set_string(told, GROUP, "error", error->message);
 	}
