@@ -248,12 +248,12 @@ class World:
         self.served += 1
         return time.monotonic() - begun
 
-    def finish(self, what, usage, slowest, extra, descriptors=300, memory=64 * MIB):
+    def finish(self, what, usage, slowest, extra, descriptors=300, memory=64 * MIB, slack=200):
         print(f'faults load case={what} seed={self.args.seed} {usage.figures()} '
               f'slowest_ms={slowest * 1000:.0f} served={self.served} {extra}')
         expect(slowest < 60, f'a peer waited for {slowest:.1f} s')
         same(self.migration.retriever.poll(), None, 'the end of the retriever')
-        usage.bounded(descriptors, memory, slack=200)       # of the files that are served
+        usage.bounded(descriptors, memory, slack=slack)     # of the files that are served
         self.migration.crawl()
         no_differences(tree.compare(OLD, NEW))
 
@@ -333,8 +333,9 @@ def gone_while_waiting(args):
             world.served += 1
             # until it has been heard
             same(Peer(world.socket, CONTROLLER).ask(CONTROL, text=b'status')[0], 0, 'status')
-    # what the old server was asked for is still taken (retriever/socket/requests.h)
-    world.finish('gone_while_waiting', usage, slowest, f'asked={asked}', 700)
+    # What the old server was asked for is still taken (retriever/socket/requests.h): as much as it may
+    # be asked at once, whenever that was.  Of a leak it would be 1,500 files.
+    world.finish('gone_while_waiting', usage, slowest, f'asked={asked}', 700, slack=700)
 
 
 def nonsense(rng):

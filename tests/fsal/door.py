@@ -53,7 +53,7 @@ class World:
             fill(self)
         self.fake.start()
         module = sandbox.sh('find', args.module or args.build, '-name', 'libfsalmigrate.so')
-        self.server = Ganesha('server', path, fsal, plugins=plugins_with(module.split()[0]),
+        self.server = Ganesha('server', path, fsal, plugins=plugins_with(module.splitlines()[0]),
                               **{**CACHES[servers.CACHE], **kw}).start()
         if fsal == LAYER:
             self.fake.wait_connected()

@@ -5,6 +5,7 @@
 import os
 import pathlib
 import re
+import shlex
 import subprocess
 import tempfile
 import unittest
@@ -58,7 +59,7 @@ def zsh(*words):
 
 def fish(*words):
     found = shell("fish", "--no-config", "-c",
-                  f"source {COMPLETION}/migratectl.fish; complete -C \"{' '.join(words)}\"")
+                  f"source {shlex.quote(str(COMPLETION))}/migratectl.fish; complete -C \"{' '.join(words)}\"")
     return {line.partition("\t")[0] for line in found}
 
 
