@@ -13,9 +13,6 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#ifndef XFS_SUPER_MAGIC
-#define XFS_SUPER_MAGIC 0x58465342
-#endif
 #define NAME_LEN 64
 
 /* As the kernel names the device in sysfs. */

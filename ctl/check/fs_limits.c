@@ -4,9 +4,6 @@
 #include <linux/magic.h>
 #include <stdint.h>
 
-#ifndef XFS_SUPER_MAGIC
-#define XFS_SUPER_MAGIC 0x58465342
-#endif
 #define EXT4_BLOCKS UINT64_C(0xffffffff) /* of a file: their numbers have 32 bits */
 #define BLOCK_HEAD  32			 /* of a block of extended attributes */
 
