@@ -193,6 +193,22 @@ static int receive_record(const struct nfs_call *call, struct nfs_link *link,
 	}
 }
 
+/* Only who has the answer can end what the call made at the server, such as a security context:
+ * once sent, a call that is cancelled has a second more. */
+static int await_record(const struct nfs_call *call, struct nfs_link *link,
+			struct rpc_stream *stream, struct xdr_in *record)
+{
+	struct nfs_call last = *call;
+	int ret = receive_record(call, link, stream, record);
+
+	if (ret != -ECANCELED)
+		return ret;
+	last.cancel_fd = -1;
+	last.deadline = MIN(call->deadline, g_get_monotonic_time() + G_USEC_PER_SEC);
+	ret = receive_record(&last, link, stream, record);
+	return ret == -ETIMEDOUT ? -ECANCELED : ret;
+}
+
 static int send_and_receive(const struct nfs_call *call, struct nfs_link *link,
 			    struct rpc_stream *stream, struct xdr_in *in)
 {
@@ -216,7 +232,7 @@ static int send_and_receive(const struct nfs_call *call, struct nfs_link *link,
 	if (ret < 0)
 		return ret;
 	do {
-		ret = receive_record(call, link, stream, in);
+		ret = await_record(call, link, stream, in);
 		if (ret < 0)
 			return ret;
 		ret = rpc_reply_begin(in, &reply);
