@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ctl/discover/ask.h"
+#include "lib/source/ask.h"
 #include "ctl/discover/mounts.h"
 #include "lib/base/spawn.h"
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "ctl/ctl.h"
-#include "ctl/discover/ask.h"
+#include "lib/source/ask.h"
 #include "ctl/discover/describe.h"
 #include "ctl/discover/draft.h"
 #include "ctl/discover/exports_file.h"

@@ -20,7 +20,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "ctl/discover/ask.h"
+#include "lib/source/ask.h"
 #include "ctl/discover/inquiry.h"
 #include "lib/base/spawn.h"
 #include "lib/base/text.h"

@@ -14,7 +14,7 @@
 
 #include "common/migrate.h"
 #include "ctl/ctl.h"
-#include "ctl/discover/ask.h"
+#include "lib/source/ask.h"
 #include "ctl/discover/mounts.h"
 #include "lib/base/error.h"
 #include "lib/base/spawn.h"

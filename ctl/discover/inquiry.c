@@ -2,13 +2,12 @@
 #include "ctl/discover/inquiry.h"
 
 #include <errno.h>
-#include <netdb.h>
 #include <string.h>
-#include <sys/socket.h>
 
-#include "ctl/discover/ask.h"
 #include "lib/base/error.h"
 #include "lib/base/text.h"
+#include "lib/source/ask.h"
+#include "lib/source/share_question.h"
 
 #define NFS	    100003
 #define MOUNT	    100005
@@ -26,8 +25,6 @@ struct asking {
 	const char *address;
 	struct inventory_export *export; /* that answers are of */
 	unsigned first, count;		 /* exports that are asked about */
-	bool spoken;			 /* SMB, with a refusal or without */
-	bool refused;
 };
 
 static char *send_inquiry(struct asking *asking, const char *const *question, ask_fn each,
@@ -266,37 +263,22 @@ static bool inquire_nfs(struct asking *asking)
 
 /* ---- SMB ------------------------------------------------------------------------------------- */
 
-static gboolean take_share(void *arg, char **fields)
+static gboolean take_share(void *arg, const char *name, const char *type, const char *comment)
 {
-	static const char *const types[] = {"disk", "printer", "ipc", "other"};
-	struct asking *asking = arg;
+	struct inventory *found = arg;
 
-	asking->spoken = true;
-	if (!strcmp(fields[0], "spoken") && g_strv_length(fields) == 2) {
-		asking->refused = true;
-		return TRUE;
-	}
-	if (strcmp(fields[0], "share") || g_strv_length(fields) != 4 ||
-	    asking->found->shares->len >= EXPORTS_MAX)
+	if (found->shares->len >= EXPORTS_MAX)
 		return FALSE;
-	for (unsigned i = 0; i < G_N_ELEMENTS(types); i++) {
-		if (strcmp(types[i], fields[2]))
-			continue;
-		struct inventory_share *share = inventory_share(asking->found, fields[1]);
-		share->type = types[i];
-		g_free(share->comment);
-		share->comment = g_strdup(fields[3]);
-		return TRUE;
-	}
-	return FALSE;
+	struct inventory_share *share = inventory_share(found, name);
+	share->type = type;
+	g_free(share->comment);
+	share->comment = g_strdup(comment);
+	return TRUE;
 }
 
-/* Notes only that the dialect is spoken. */
-static gboolean take_dialect(void *arg, char **fields)
+/* Only that the dialect is spoken counts. */
+static gboolean ignore_share(void *arg, const char *name, const char *type, const char *comment)
 {
-	struct asking *asking = arg;
-
-	asking->spoken = true;
 	return TRUE;
 }
 
@@ -307,15 +289,18 @@ static void inquire_dialects(struct asking *asking)
 		const char *samba, *name;
 	} dialects[] = {{"NT1", "1"},	    {"SMB2_02", "2.0.2"}, {"SMB2_10", "2.1"},
 			{"SMB3_00", "3.0"}, {"SMB3_02", "3.0.2"}, {"SMB3_11", "3.1.1"}};
-	gboolean lasting = FALSE;
 
 	for (unsigned i = 0; i < G_N_ELEMENTS(dialects); i++) {
-		const char *question[] = {"shares", asking->address, dialects[i].samba, "", "", "",
-					  NULL};
-		asking->spoken = false;
-		g_autofree char *why = send_inquiry(asking, question, take_dialect, &lasting);
+		struct share_question asked = {.program = asking->how->program,
+					       .address = asking->address,
+					       .wait = asking->how->wait,
+					       .dialect = dialects[i].samba,
+					       .user = "",
+					       .domain = "",
+					       .password = ""};
+		g_autofree char *why = share_ask(&asked, ignore_share, NULL);
 
-		if (asking->spoken || !why)
+		if (asked.spoken || !why)
 			g_ptr_array_add(asking->found->smb, g_strdup(dialects[i].name));
 	}
 }
@@ -326,19 +311,22 @@ static bool inquire_smb(struct asking *asking)
 	const char *user = asking->how->user ? asking->how->user : "";
 	const char *name = strchr(user, '\\') ? strchr(user, '\\') + 1 : user;
 	g_autofree char *domain = g_strndup(user, name == user ? 0 : (gsize)(name - user - 1));
-	const char *question[] = {"shares", asking->address, "",
-				  name,	    domain,	     *user ? asking->how->password : "",
-				  NULL};
-	gboolean absent;
-	g_autofree char *why = send_inquiry(asking, question, take_share, &absent);
+	struct share_question asked = {.program = asking->how->program,
+				       .address = asking->address,
+				       .wait = asking->how->wait,
+				       .dialect = "",
+				       .user = name,
+				       .domain = domain,
+				       .password = *user ? asking->how->password : ""};
+	g_autofree char *why = share_ask(&asked, take_share, asking->found);
 
 	if (why)
 		inventory_note(asking->found, "SMB: %s", why);
 	asking->found->incomplete =
-		asking->found->incomplete || asking->refused || (why && !absent);
-	if (!asking->spoken && why)
+		asking->found->incomplete || asked.refused || (why && !asked.lasting);
+	if (!asked.spoken && why)
 		return false;
-	if (asking->refused)
+	if (asked.refused)
 		inventory_note(asking->found, "shares: %s",
 			       *user ? "the user or the password is refused, or this user may not "
 				       "list them"
@@ -350,28 +338,9 @@ static bool inquire_smb(struct asking *asking)
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-char *inquiry_address(const char *host, GError **error)
-{
-	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG};
-	struct addrinfo *list;
-	char text[NI_MAXHOST];
-	int ret = getaddrinfo(host, NULL, &hints, &list);
-
-	if (!ret) {
-		ret = getnameinfo(list->ai_addr, list->ai_addrlen, text, sizeof(text), NULL, 0,
-				  NI_NUMERICHOST);
-		freeaddrinfo(list);
-	}
-	if (!ret)
-		return g_strdup(text);
-	error_set(error, ENOENT, "%s: %s; give a name that is known here, or an address", host,
-		  gai_strerror(ret));
-	return NULL;
-}
-
 gboolean inquire(const struct inquiry *how, struct inventory *found, GError **error)
 {
-	g_autofree char *address = inquiry_address(how->host, error);
+	g_autofree char *address = ask_address(how->host, error);
 	struct asking asking = {.how = how, .found = found, .address = address};
 
 	if (!address)
@@ -480,7 +449,7 @@ static unsigned find_rquotad(const struct inquiry *how, const char *address, boo
 gboolean inquire_quotas(const struct inquiry *how, const char *path, bool groups, const GArray *ids,
 			GArray *quotas, GError **error)
 {
-	g_autofree char *address = inquiry_address(how->host, error), *why = NULL;
+	g_autofree char *address = ask_address(how->host, error), *why = NULL;
 	struct quota_asking asking = {.ids = ids, .quotas = quotas};
 	const char *version;
 	unsigned port;

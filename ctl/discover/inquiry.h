@@ -20,9 +20,6 @@ struct inquiry {
  */
 gboolean inquire(const struct inquiry *how, struct inventory *found, GError **error);
 
-/* An address of the host, for a caller that asks a further question; g_free.  NULL with error
- * set. */
-char *inquiry_address(const char *host, GError **error);
 /* The port of a service by TCP, as the portmapper tells it; 0: there is none, or with *why set (one
  * line, g_free) it could not be asked.  Blocks. */
 unsigned inquiry_port(const struct inquiry *how, const char *address, uint32_t program,

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "ctl/discover/ask.h"
+#include "lib/source/ask.h"
 #include "lib/base/error.h"
 #include "lib/config/nfs_url.h"
 
@@ -93,7 +93,7 @@ static gboolean find_place(const struct mounts_server *server, struct place *pla
 	unsigned mount = server->mount_port, nfs = server->nfs_port;
 	g_autofree char *why = NULL, *again = NULL;
 
-	place->address = inquiry_address(server->how.host, error);
+	place->address = ask_address(server->how.host, error);
 	if (!place->address)
 		return FALSE;
 	if (!mount)

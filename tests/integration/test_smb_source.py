@@ -480,7 +480,9 @@ def what_is_wrong_is_said(args):
     password('')
     said('first line is empty')
     password()
-    said('no share "missing"', f'smb://root@{where}/missing', status=1)
+    said('no share "missing": correct the URL (migratectl discover', f'smb://root@{where}/missing', status=1)
+    os.environ['MIGRATE_DISCOVER'] = f'{args.build}/ctl/migrate-discover'
+    said('no share "missing"; it shares old: correct the URL', f'smb://root@{where}/missing', status=1)
     said('no directory "not/there"', f'smb://root@{where}/old/not/there')
     said('not a directory', f'smb://root@{where}/old/file')
     said('no password', smb_password_file='')

@@ -26,7 +26,7 @@ OTHERS = {
     'fsal_migrate': ['common', 'fsal_migrate/takeover'],
     'vfs_migrate': ['common'],
     'lib/source/smb/worker': ['lib/source/smb', 'lib/base'],
-    'ctl/discover/worker': ['ctl/discover', 'lib/base'],
+    'ctl/discover/worker': ['lib/source', 'lib/base'],
     'ctl': ['ctl/abandon', 'ctl/check', 'ctl/cluster', 'ctl/discover', 'ctl/doctor', 'ctl/doors', 'ctl/report',
             'ctl/rollback', 'retriever/volume'],
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ctl/discover/say.h"
+#include "lib/source/say.h"
 #include "lib/base/spawn.h"
 
 void answer_fields(const char *const *fields)

@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "ctl/discover/say.h"
+#include "lib/source/say.h"
 #include "ctl/discover/worker/answer.h"
 #include "ctl/discover/worker/asker.h"
 #include "lib/base/spawn.h"

@@ -7,6 +7,7 @@
 #include "common/migrate.h"
 #include "lib/source/smb/smb_conn.h"
 #include "lib/source/smb/smb_reply.h"
+#include "lib/source/smb/smb_shares.h"
 #include "lib/source/smb/smb_text.h"
 
 #define AWAY_S	   30
@@ -105,6 +106,21 @@ static bool wait_for_root(struct smb_backend *smb, struct source_attr *attr, GEr
 	return known;
 }
 
+/* Names the shares there are, where the one of the URL is not. */
+static void explain_share(struct smb_backend *smb, GError **error)
+{
+	const struct smb_url *url = &smb->server.url;
+	g_autofree char *shares =
+		smb->server.lacks_share ? smb_shares_text(&smb->config, url) : NULL;
+
+	if (!shares)
+		return;
+	g_clear_error(error);
+	error_set(error, EHOSTUNREACH,
+		  "%s: the server has no share \"%s\"; it shares %s: correct the URL", url->text,
+		  url->share, shares);
+}
+
 static bool add_connections(struct smb_pool *pool, struct smb_server *server, unsigned wanted,
 			    bool spare, const char *url, GError **error)
 {
@@ -136,6 +152,7 @@ static struct backend *smb_open(const struct backend_config *config, struct sour
 		root->handle_len = 0;
 		return &smb->base;
 	}
+	explain_share(smb, error);
 	smb_close(&smb->base);
 	return NULL;
 }

@@ -111,6 +111,7 @@ static void take_failure(struct smb_conn *conn, const struct wire_reply *reply)
 			 reply->status == WIRE_F_LOGON || reply->status == WIRE_F_GUEST);
 	pthread_mutex_lock(&server->lock);
 	server->locks |= final && smb_failure_locks(reply);
+	server->lacks_share |= final && smb_failure_lacks_share(reply);
 	pthread_mutex_unlock(&server->lock);
 	tell_failure(conn, smb_failure_text(&server->url, reply), final);
 }

@@ -23,10 +23,11 @@ struct smb_server {
 	/* of the first connection, for open() */
 	pthread_mutex_t lock; /* after a pool's; guards what follows */
 	pthread_cond_t changed;
-	bool known;  /* root and max_read are known */
-	char *final; /* why they never will be known */
-	char *last;  /* the last failure */
-	bool locks;  /* smb_failure_locks() of the final failure */
+	bool known;	  /* root and max_read are known */
+	char *final;	  /* why they never will be known */
+	char *last;	  /* the last failure */
+	bool locks;	  /* smb_failure_locks() of the final failure */
+	bool lacks_share; /* and smb_failure_lacks_share() */
 	struct wire_attr root;
 	uint32_t max_read;
 	int64_t clock; /* us: how far the server's was ahead then */

@@ -305,14 +305,20 @@ bool smb_failure_locks(const struct wire_reply *reply)
 		reply->code == 0xc0000234);
 }
 
+#define BAD_NETWORK_NAME 0xc00000cc
+
+bool smb_failure_lacks_share(const struct wire_reply *reply)
+{
+	return reply->status == WIRE_F_SHARE && reply->code == BAD_NETWORK_NAME;
+}
+
 #define LOGON	     "the server refused the log-on of $LOGIN"
 #define TICKET	     "no ticket for cifs/$HOST with that of $USER"
 #define NO_DIRECTORY "there is no directory \"$PATH\" in the share: correct the URL"
 
-#define ACCESS_DENIED	 0xc0000022
-#define BAD_NETWORK_NAME 0xc00000cc
-#define IO_TIMEOUT	 0xc00000b5
-#define SESSION_EXPIRED	 0xc000035c /* NETWORK_SESSION_EXPIRED */
+#define ACCESS_DENIED	0xc0000022
+#define IO_TIMEOUT	0xc00000b5
+#define SESSION_EXPIRED 0xc000035c /* NETWORK_SESSION_EXPIRED */
 
 /* By the failure and its code, 0 for any other: the statuses that administrators meet (MS-ERREF
  * 2.3.1), and for tickets RFC 4120 7.5.9 and the library's own. */

@@ -23,5 +23,7 @@ bool smb_failure_is_final(const struct wire_reply *reply);
 /* Whether another attempt soon makes the failure worse: a password that is wrong again and again
  * gets the account locked. */
 bool smb_failure_locks(const struct wire_reply *reply);
+/* Whether the log-on is fine, and the server has no share of that name. */
+bool smb_failure_lacks_share(const struct wire_reply *reply);
 
 #endif

@@ -7,8 +7,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "ctl/discover/say.h"
 #include "lib/base/spawn.h"
+#include "lib/source/say.h"
 
 #define FD	  PROGRAM_FIRST_FD
 #define TELL(...) say(FD, (const char *const[]){__VA_ARGS__, NULL})
@@ -64,6 +64,11 @@ static void answer_shares(char **question, char last)
 	if (!*question[3] && last == '7') {
 		TELL("spoken", "denied");
 		return;
+	}
+	for (unsigned i = 0; last == '8' && i < 9; i++) {
+		const char name[] = {'a' + (char)i, i ? '\0' : '\n', '\0'};
+
+		TELL("share", name, "disk", "");
 	}
 	TELL("share", "projects", "disk", "what we do");
 	TELL("share", "IPC$", "ipc", "");

@@ -4,7 +4,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "ctl/discover/say.h"
+#include "lib/source/say.h"
 #include "tests/suite.h"
 
 /* What is said is heard as it was. */

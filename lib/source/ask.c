@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ctl/discover/ask.h"
+#include "lib/source/ask.h"
 
 #include <errno.h>
+#include <netdb.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "ctl/discover/say.h"
+#include "lib/base/error.h"
 #include "lib/base/spawn.h"
 #include "lib/base/text.h"
+#include "lib/source/say.h"
 
 #define ANSWERS_MAX 65536
 
@@ -135,4 +137,23 @@ char *ask(const char *program, const char *const *question, unsigned wait, ask_f
 	}
 	close(talk.sock);
 	return why;
+}
+
+char *ask_address(const char *host, GError **error)
+{
+	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG};
+	struct addrinfo *list;
+	char text[NI_MAXHOST];
+	int ret = getaddrinfo(host, NULL, &hints, &list);
+
+	if (!ret) {
+		ret = getnameinfo(list->ai_addr, list->ai_addrlen, text, sizeof(text), NULL, 0,
+				  NI_NUMERICHOST);
+		freeaddrinfo(list);
+	}
+	if (!ret)
+		return g_strdup(text);
+	error_set(error, ENOENT, "%s: %s; give a name that is known here, or an address", host,
+		  gai_strerror(ret));
+	return NULL;
 }

@@ -30,8 +30,8 @@
  *   - failed WHY                                  and nothing follows
  *   - end                                         and nothing follows
  */
-#ifndef CTL_DISCOVER_SAY_H
-#define CTL_DISCOVER_SAY_H
+#ifndef LIB_SOURCE_SAY_H
+#define LIB_SOURCE_SAY_H
 
 #include <stdbool.h>
 #include <stddef.h>

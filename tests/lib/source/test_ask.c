@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "ctl/discover/ask.h"
+#include "lib/source/ask.h"
 #include "tests/suite.h"
 
 static unsigned heard;

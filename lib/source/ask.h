@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* One question to an old server, asked by a jailed process of its own. */
-#ifndef CTL_DISCOVER_ASK_H
-#define CTL_DISCOVER_ASK_H
+#ifndef LIB_SOURCE_ASK_H
+#define LIB_SOURCE_ASK_H
 
 #include <glib.h>
 
@@ -21,5 +21,9 @@ typedef gboolean (*ask_fn)(void *arg, char **fields);
  */
 char *ask(const char *program, const char *const *question, unsigned wait, ask_fn each, void *arg,
 	  gboolean *lasting);
+
+/* An address of the host, which is a name or an address; g_free.  NULL with error set, one line.
+ * Blocks. */
+char *ask_address(const char *host, GError **error);
 
 #endif

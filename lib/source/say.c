@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ctl/discover/say.h"
+#include "lib/source/say.h"
 
 #include <errno.h>
 #include <glib.h>
