@@ -66,6 +66,17 @@ static GPtrArray *read_server(bool samba, const char *file, served_warn_fn warn)
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
+/* What makes the server use the layer there. */
+static const char *layer_remedy(const struct served *served, bool samba)
+{
+	if (!samba)
+		return "write FSAL { Name = MIGRATE; ... } in it, see ganesha-migrate-config(8)";
+	if (g_str_has_prefix(served->name, "usershare"))
+		return "put migrate into the `vfs objects` of [global], as `net usershare` cannot "
+		       "say it, see vfs_migrate(8)";
+	return "put migrate into its `vfs objects`, see vfs_migrate(8)";
+}
+
 /* How many of them serve an unfinished volume without the layer; says which. */
 static unsigned count_past(const GPtrArray *list, const struct volume_name *volume, bool samba)
 {
@@ -86,10 +97,7 @@ static unsigned count_past(const GPtrArray *list, const struct volume_name *volu
 		ctl_complain("%s (%s) serves %s, the root of the unfinished volume %s, without the "
 			     "layer: clients would read zeros; %s, or remove it until migratectl "
 			     "finalize %s",
-			     name, path, volume->root, volume->name,
-			     samba ? "put migrate into its `vfs objects`, see vfs_migrate(8)"
-				   : "write FSAL { Name = MIGRATE; ... } in it, see "
-				     "ganesha-migrate-config(8)",
+			     name, path, volume->root, volume->name, layer_remedy(served, samba),
 			     volume->name);
 	}
 	return past;

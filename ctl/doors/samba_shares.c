@@ -15,6 +15,13 @@ struct share {
 	bool off; /* not served, or nothing that is in a directory */
 };
 
+/* What [global] says of usershares. */
+struct users {
+	char *path, *template; /* NULL: not said */
+	char *objects;	       /* of the template, once it was printed */
+	bool none, not_owner_only;
+};
+
 static void share_clear(struct share *share)
 {
 	g_free(share->name);
@@ -51,6 +58,29 @@ static void add_homes(GPtrArray *list, bool layer)
 	endpwent();
 }
 
+static void note_template(struct users *users, const struct share *share)
+{
+	if (!share->name || g_strcmp0(users->template, share->name))
+		return;
+	g_free(users->objects);
+	users->objects = g_strdup(share->objects);
+}
+
+static bool is_homes(const struct share *share)
+{
+	return !strcasecmp(share->name, "homes");
+}
+
+/* The name stands for %S, but in [homes], where that is a user's.  g_free. */
+static char *share_path(const struct share *share, const char *path)
+{
+	GString *text = g_string_new(path);
+
+	if (!is_homes(share))
+		g_string_replace(text, "%S", share->name, 0);
+	return g_string_free(text, FALSE);
+}
+
 static void end_share(GPtrArray *list, struct share *global, struct share *share)
 {
 	if (share->name && !strcasecmp(share->name, "global")) {
@@ -63,10 +93,12 @@ static void end_share(GPtrArray *list, struct share *global, struct share *share
 	const bool layer = has_migrate(share->objects ? share->objects : global->objects);
 	g_autofree char *name = g_strdup_printf("share [%s]", share->name);
 
-	if (share->name && !share->off && path && *path)
-		served_add(list, name, path, layer);
-	else if (share->name && !share->off && !strcasecmp(share->name, "homes"))
+	if (share->name && !share->off && path && *path) {
+		g_autofree char *real = share_path(share, path);
+		served_add(list, name, real, layer);
+	} else if (share->name && !share->off && is_homes(share)) {
 		add_homes(list, layer);
+	}
 	share_clear(share);
 }
 
@@ -96,10 +128,39 @@ static void take_share_setting(struct share *share, const char *key, char *value
 	}
 }
 
+static void take_users_setting(struct users *users, const char *key, const char *value)
+{
+	if (!strcasecmp(key, "usershare path")) {
+		g_free(users->path);
+		users->path = g_strdup(value);
+	} else if (!strcasecmp(key, "usershare template share")) {
+		g_free(users->template);
+		users->template = g_strdup(value);
+	} else if (!strcasecmp(key, "usershare max shares")) {
+		users->none = !strcmp(value, "0");
+	} else if (!strcasecmp(key, "usershare owner only")) {
+		users->not_owner_only = !says_yes(value);
+	}
+}
+
+static void add_usershares(GPtrArray *list, const struct share *global, struct users *users)
+{
+	const struct usershares shares = {
+		.path = users->none ? "" : users->path,
+		.owner_only = !users->not_owner_only,
+		.layer = has_migrate(users->objects ? users->objects : global->objects)};
+
+	served_by_usershares(list, &shares);
+	g_free(users->path);
+	g_free(users->template);
+	g_free(users->objects);
+}
+
 void served_by_samba(GPtrArray *list, const char *text, served_warn_fn warn, void *arg)
 {
 	g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
 	struct share global = {NULL}, share = {NULL};
+	struct users users = {NULL};
 
 	for (unsigned i = 0; lines[i]; i++) {
 		char *line = g_strstrip(lines[i]), *equals = strchr(line, '=');
@@ -108,6 +169,7 @@ void served_by_samba(GPtrArray *list, const char *text, served_warn_fn warn, voi
 		if (!len || strchr("#;", *line))
 			continue;
 		if (*line == '[' && line[len - 1] == ']') {
+			note_template(&users, &share);
 			end_share(list, &global, &share);
 			share.name = g_strndup(line + 1, len - 2);
 		} else if (equals) {
@@ -119,9 +181,12 @@ void served_by_samba(GPtrArray *list, const char *text, served_warn_fn warn, voi
 					g_strchug(equals + 1));
 				warn(arg, why);
 			}
-			take_share_setting(&share, line, g_strchug(equals + 1));
+			take_users_setting(&users, line, g_strchug(equals + 1));
+			take_share_setting(&share, line, equals + 1);
 		}
 	}
+	note_template(&users, &share);
 	end_share(list, &global, &share);
+	add_usershares(list, &global, &users);
 	share_clear(&global);
 }

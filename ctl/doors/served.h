@@ -10,7 +10,7 @@
 #include <stdbool.h>
 
 struct served {
-	char *name; /* "export 2", "share [projects]" */
+	char *name; /* "export 2", "share [projects]", "usershare [mine]" */
 	char *path; /* as it is written; may have Samba's variables */
 	bool layer; /* through FSAL MIGRATE, or vfs_migrate */
 };
@@ -25,8 +25,18 @@ void served_add(GPtrArray *list, const char *name, const char *path, bool layer)
 /* Adds what a configuration of Ganesha, with its includes, exports of this machine's file
  * systems. */
 void served_by_ganesha(GPtrArray *list, const char *file, served_warn_fn warn, void *arg);
-/* Adds what `testparm -s` has printed: every share, and for [homes] each user's directory. */
+/* Adds what `testparm -s` has printed: every share, and for [homes] each user's directory; and the
+ * usershares, which it does not print. */
 void served_by_samba(GPtrArray *list, const char *text, served_warn_fn warn, void *arg);
+
+#define USERSHARES_PATH "/var/lib/samba/usershares" /* Samba's default */
+struct usershares {
+	const char *path; /* the directory, "": there are none; NULL: the default */
+	bool owner_only;  /* a user shares only directories of his own; root any */
+	bool layer;	  /* as for struct served, of them all */
+};
+/* Adds the usershares.  served_by_samba() calls it. */
+void served_by_usershares(GPtrArray *list, const struct usershares *shares);
 
 /* Whether the export or share would show what is at root without the layer: its path is root, above
  * it or below it, through any links and mounts.  Warns if a variable may lead there. */

@@ -353,6 +353,18 @@ def check_start(migration, server, config):
     return done.returncode, done.stderr
 
 
+def share_otherwise(server):
+    """Shares that are not in smb.conf, or whose path names itself, without the layer."""
+    made = server.state + '/usershares'
+    os.mkdir(made)
+    os.chmod(made, 0o1770)
+    server.configure({**server.shares, 'c': (f'{NEW}/%S', {'vfs objects': 'acl_xattr'})},
+                     registry_shares='yes', usershare_path=made)
+    sh('net', '-s', server.config, 'usershare', 'add', 'mine', NEW + '/a', '', 'Everyone:R')
+    sh('net', '-s', server.config, 'conf', 'addshare', 'kept', NEW + '/b')
+    server.reload()
+
+
 @case(short=True)
 def past_the_layer(args):
     """Servers whose configuration has no layer: their clients see the content or an error, and status says who
@@ -369,6 +381,13 @@ def past_the_layer(args):
     expect('WITHOUT THE LAYER: smbd' in migration.ctl('status'), 'status does not say so')
     status, text = check_start(migration, 'smbd', plain.config)
     expect(status == 1 and f'share [past] ({NEW}) serves {NEW}' in text, f'before it starts: {status} {text}')
+    # one that a user made, and one of the registry, are seen, too
+    share_otherwise(plain)
+    status, text = check_start(migration, 'smbd', plain.config)
+    for what in (f'usershare [mine] ({NEW}/a)', f'share [kept] ({NEW}/b)', f'share [c] ({NEW}/c)'):
+        expect(status == 1 and f'{what} serves {NEW}' in text, f'{what}, before it starts: {status} {text}')
+    same(smbfiles.Files(plain.session(share='mine')).read('2'), content('a2'), 'over SMB, by a usershare')
+    same(smbfiles.Files(plain.session(share='kept')).read('2'), content('b2'), 'over SMB, by the registry')
     # beside one that has it, in one smbd
     plain.configure({**plain.shares, smbd.SHARE: (NEW + '/c', smbd.layer(VOLUME, migration.socket))})
     plain.reload()

@@ -68,6 +68,8 @@ START_TEST(homes)
 	}
 	ck_assert(found);
 	is("[homes]\npath = /srv/homes/%S\n", "share [homes] /srv/homes/%S 0|");
+	is("[global]\npath = /srv/%S\n[a b]\n[c]\npath = /%S/%U\n",
+	   "share [a b] /srv/a b 0|share [c] /c/%U 0|");
 }
 END_TEST
 
