@@ -18,6 +18,7 @@
 #include "common/xfs_geometry.h"
 #include "lib/base/error.h"
 #include "lib/base/flags.h"
+#include "retriever/volume/attach_look.h"
 #include "retriever/volume/probe.h"
 
 #define EXT4_MAGIC     0xef53
@@ -103,6 +104,8 @@ static void look_at_directory(struct new_fs *target, bool read_only)
 	target->filled =
 		!migrate_has_record(fd) && !migrate_has_private(fd) && !migrate_is_vacant(fd, true);
 	target->refusal = find_refusal(fd, target, read_only);
+	if (target->filled && !flags_word(fd, ""))
+		attach_look(fd, target->path, true, &target->adoption_refusal);
 	close(fd);
 }
 
@@ -138,6 +141,7 @@ void new_fs_clear(struct new_fs *target)
 	g_free(target->path);
 	g_free(target->device);
 	g_free(target->refusal);
+	g_free(target->adoption_refusal);
 	memset(target, 0, sizeof(*target));
 }
 

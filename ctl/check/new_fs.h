@@ -19,6 +19,7 @@ struct new_fs {
 	bool folds;    /* names that differ in case alone are one name, as far as can be seen */
 	char *refusal; /* why attach would refuse it, besides, or NULL */
 	bool filled;   /* it is not empty, and belongs to no migration yet */
+	char *adoption_refusal; /* then: why attach --adopt would refuse it, or NULL */
 };
 
 /* FALSE with error set: it cannot be looked at.  path NULL: nothing is known of it. */

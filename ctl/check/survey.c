@@ -162,6 +162,9 @@ GPtrArray *survey_stops(const struct survey *survey)
 	if (survey->target.refusal)
 		g_ptr_array_add(stops, g_strdup_printf("attach refuses %s: %s", survey->target.path,
 						       survey->target.refusal));
+	if (survey->target.filled && survey->target.adoption_refusal)
+		g_ptr_array_add(stops, g_strdup_printf("attach --adopt refuses what is there: %s",
+						       survey->target.adoption_refusal));
 	if (!survey->need.fits_barely) {
 		g_autofree char *text = survey_space_text(survey);
 

@@ -13,7 +13,6 @@
 
 #include "lib/base/advice.h"
 #include "lib/base/filetree.h"
-#include "lib/base/flags.h"
 #include "lib/config/attached.h"
 #include "lib/config/config_places.h"
 #include "lib/source/gate.h"
@@ -33,6 +32,7 @@
 #include "retriever/objects/templates.h"
 #include "retriever/progress/history.h"
 #include "retriever/progress/counters_file.h"
+#include "retriever/volume/attach_look.h"
 #include "retriever/volume/probe.h"
 #include "retriever/volume/source_bound.h"
 
@@ -285,40 +285,6 @@ static int open_prior_copy(struct retriever *retriever, const struct attach *how
 
 /* ---- all of it ---- */
 
-/* Such as another tool has copied with the rest. */
-static bool has_private_of_others(int root_fd)
-{
-	int fd = openat(root_fd, MIGRATE_PRIVATE_DIR, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	bool has = fd >= 0 && !migrate_private_is_marked(fd) && !migrate_is_vacant(fd, false);
-
-	if (fd >= 0)
-		close(fd);
-	return has;
-}
-
-/* Before anything is moved: what cannot be. */
-static int check_flags(const struct retriever *retriever, bool adopt, char **message)
-{
-	const char *word = flags_word(retriever->root_fd, "");
-	g_autofree char *path = g_strdup(retriever->config->root);
-	DIR *dir = adopt && !word ? retriever_list(retriever->root_fd, ".") : NULL;
-	struct dirent *e;
-
-	while (dir && !word && (e = readdir(dir))) {
-		word = strcmp(e->d_name, "..") ? flags_word(retriever->root_fd, e->d_name) : NULL;
-		if (word) {
-			g_free(path);
-			path = g_build_filename(retriever->config->root, e->d_name, NULL);
-		}
-	}
-	if (dir)
-		closedir(dir);
-	if (word)
-		*message = g_strdup_printf("%s: it is %s: take that off, then attach again", path,
-					   word);
-	return word ? -EPERM : 0;
-}
-
 static int check_state(struct retriever *retriever, const struct attach *how, char **message)
 {
 	enum volume_state state = volume_state(retriever);
@@ -334,14 +300,8 @@ static int check_state(struct retriever *retriever, const struct attach *how, ch
 					   config->root);
 		return -EINVAL;
 	}
-	if (how->adopt && has_private_of_others(retriever->root_fd)) {
-		*message = g_strdup_printf("%s/" MIGRATE_PRIVATE_DIR
-					   " is not this volume's: rename it, then attach again",
-					   config->root);
-		return -EEXIST;
-	}
 	if (how->adopt || migrate_is_vacant(retriever->root_fd, true))
-		return check_flags(retriever, how->adopt, message);
+		return attach_look(retriever->root_fd, config->root, how->adopt, message);
 	*message = g_strdup_printf("%s is not empty%s: attach needs an empty directory, so that "
 				   "nothing is covered; to take over what another tool has copied "
 				   "there: migratectl attach --adopt %s",

@@ -120,13 +120,24 @@ START_TEST(filled)
 	ck_assert_int_eq(stat(root, &before), 0);
 	ck_assert(new_fs_look(&target, root, NULL));
 	ck_assert(target.filled);
+	ck_assert_ptr_null(target.adoption_refusal);
 	new_fs_clear(&target);
 	ck_assert_int_eq(stat(root, &after), 0);
 	ck_assert_mem_eq(&before.st_mtim, &after.st_mtim, sizeof(before.st_mtim));
 	ck_assert_mem_eq(&before.st_ctim, &after.st_ctim, sizeof(before.st_ctim));
+	g_autofree char *foreign = g_build_filename(root, ".migrate", "x", NULL);
+	ck_assert_int_eq(g_mkdir_with_parents(foreign, 0755), 0);
+	ck_assert(new_fs_look(&target, root, NULL));
+	ck_assert(target.filled);
+	ck_assert_ptr_nonnull(strstr(target.adoption_refusal, "not this volume's: rename it"));
+	new_fs_clear(&target);
+	ck_assert_int_eq(rmdir(foreign), 0);
+	*strrchr(foreign, '/') = '\0';
+	ck_assert_int_eq(rmdir(foreign), 0);
 	ck_assert_int_eq(rmdir(name), 0);
 	ck_assert(new_fs_look(&target, root, NULL));
 	ck_assert(!target.filled);
+	ck_assert_ptr_null(target.adoption_refusal);
 	new_fs_clear(&target);
 }
 END_TEST

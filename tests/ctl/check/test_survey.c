@@ -58,6 +58,12 @@ START_TEST(stop)
 	survey.target.refusal = g_strdup("it is mounted read-only");
 	verdict(SURVEY_STOP, "attach refuses /new: it is mounted read-only");
 	g_clear_pointer(&survey.target.refusal, g_free);
+	survey.target.adoption_refusal = g_strdup("/new/a: it is immutable");
+	survey.target.filled = true;
+	verdict(SURVEY_STOP, "attach --adopt refuses what is there: /new/a: it is immutable");
+	survey.target.filled = false; /* --target: nobody said that it is to be adopted */
+	verdict(SURVEY_GO, "");
+	g_clear_pointer(&survey.target.adoption_refusal, g_free);
 	survey.target.folds = true;
 	verdict(SURVEY_STOP, "Names in /new that differ in case alone are one there");
 	survey_clear(&survey);
