@@ -138,9 +138,11 @@ static char *text_of(GKeyFile *status)
 
 char *ctl_guard_text(GKeyFile *status)
 {
-	if (!g_key_file_has_group(status, GUARD))
-		return NULL;
+	g_autofree char *state = ctl_text(status, "volume", "state");
 
+	/* of a finished volume nothing is kept from anybody, and its guard has ended */
+	if (!g_key_file_has_group(status, GUARD) || !strcmp(state, "finished"))
+		return NULL;
 	g_autofree char *export = g_key_file_get_string(status, GUARD, "exported", NULL);
 	char *text = text_of(status);
 

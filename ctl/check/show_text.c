@@ -146,10 +146,6 @@ static void put_needs(FILE *out, const struct survey *survey)
 	g_autofree char *mkfs = new_fs_mkfs(&survey->target, &survey->need);
 
 	fputs("\nThe new file system\n\n", out);
-	if (survey->target.filled)
-		put_fact(out, "Root",
-			 "not empty: attach wants an empty directory, or --adopt to "
-			 "take over what another tool has copied there");
 	put_taken(out, "Space", survey_space_text(survey));
 	put_taken(out, "Inodes", survey_inodes_text(survey));
 	if (survey->need.stubs)

@@ -206,7 +206,7 @@ const char *survey_verdict_key(enum survey_verdict verdict)
 	return keys[verdict];
 }
 
-char *survey_verdict_text(const struct survey *survey)
+static char *verdict_words(const struct survey *survey)
 {
 	const enum survey_verdict verdict = survey_verdict(survey);
 	const uint64_t sum = notices_sum(survey->notices);
@@ -221,4 +221,15 @@ char *survey_verdict_text(const struct survey *survey)
 				       sum == 1 ? "it is" : "they are");
 	g_autoptr(GPtrArray) stops = survey_stops(survey);
 	return g_strdup_printf("Stop: %s", (char *)stops->pdata[0]);
+}
+
+char *survey_verdict_text(const struct survey *survey)
+{
+	g_autofree char *words = verdict_words(survey);
+
+	if (!survey->target.filled || survey_verdict(survey) == SURVEY_STOP)
+		return g_steal_pointer(&words);
+	return g_strdup_printf("%s; but %s is not empty: attach refuses that, unless --adopt is to "
+			       "take over what another tool has copied there",
+			       words, survey->target.path);
 }

@@ -47,6 +47,7 @@ def whole(args, files, fs=None, **settings):
     expect(comparison.files >= files, f'only {comparison.files} files were compared')
     migration.ctl('finalize')
     same(migration.status()['state'], 'finished', 'state at the end')
+    expect('read zeros' not in migration.ctl('status'), 'a finished volume is said to be without its guard')
     expect(not os.path.exists(NEW + '/.migrate'), '.migrate is still there')
     no_differences(tree.compare(OLD, NEW, data=False))
 

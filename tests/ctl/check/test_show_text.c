@@ -69,10 +69,10 @@ START_TEST(order)
 	text = shown(&survey);
 	at = behind(text, "Check of ");
 	at = behind(at, "\n\nGo with losses: ");
+	at = behind(at, "; but /new is not empty: attach refuses that, unless --adopt ");
 	at = behind(at, "\nWhat cannot come as it is\n");
 	at = behind(at, "With ?version=4.2 in the source would come: ACLs\n");
 	at = behind(at, "\nThe new file system\n");
-	at = behind(at, " not empty: attach wants an empty directory, or --adopt ");
 	at = behind(at, "\nWhat is worth knowing\n");
 	at = behind(at, "\nWhat there is\n");
 	behind(at, "\nLongest paths, in bytes: one of each directory\n");
