@@ -367,6 +367,34 @@ START_TEST(what_comes_is_waited_for)
 END_TEST
 
 /* A store through the map where there is no room would be SIGBUS. */
+static unsigned syncs;
+static bool sync_fails;
+
+/* Instead of the C library's. */
+int fdatasync(int fd)
+{
+	syncs++;
+	errno = EIO;
+	return sync_fails ? -1 : 0;
+}
+
+/* One that failed is tried again. */
+START_TEST(it_is_synced_when_something_came)
+{
+	ck_assert_int_eq(add(1), 0);
+	sync_fails = true;
+	ck_assert_int_eq(migrate_old_index_sync(index_), -EIO);
+	sync_fails = false;
+	ck_assert_int_eq(migrate_old_index_sync(index_), 0);
+	ck_assert_uint_eq(syncs, 2);
+	ck_assert_int_eq(migrate_old_index_sync(index_), 0);
+	ck_assert_uint_eq(syncs, 2);
+	ck_assert_int_eq(add(2), 0);
+	ck_assert_int_eq(migrate_old_index_sync(index_), 0);
+	ck_assert_uint_eq(syncs, 3);
+}
+END_TEST
+
 START_TEST(the_map_is_read_only)
 {
 	FILE *maps = fopen("/proc/self/maps", "r");
@@ -422,6 +450,7 @@ int main(void)
 	tcase_add_test(tcase, handles_of_no_length_are_refused);
 	tcase_add_test(tcase, threads_add_and_read);
 	tcase_add_test(tcase, what_comes_is_waited_for);
+	tcase_add_test(tcase, it_is_synced_when_something_came);
 	tcase_add_test(tcase, the_map_is_read_only);
 	tcase_add_test(tcase, no_room);
 	return run_tcase(tcase);

@@ -22,7 +22,7 @@ class Mutants(unittest.TestCase):
         def ask(what):
             asked.append(what[0])
             return {"m1": "good", "m2": "", "m3": "bad", "m4": "lost", "m5": "good", "bad": "bad"}.get(what[0], "")
-        said = [mutants.try_one(mutant, "build", ask) for mutant in ("m1", "m2", "m3", "m4", "m5", "m3")]
+        said = [mutants.try_one(mutant, "build", ask=ask) for mutant in ("m1", "m2", "m3", "m4", "m5", "m3")]
         self.assertEqual(said, ["good", "", "unsound bad", "lost", "good", "unsound bad"])
         self.assertEqual(asked, ["m1", "good", "m2", "m3", "bad", "m4", "m5", "m3"])
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "ctl/check/frontier.h"
 #include "tests/ctl/report/made.h"
+#include "tests/durable.h"
 
 static int dir_fd;
 
@@ -48,6 +49,15 @@ static unsigned files(void)
 	return n;
 }
 
+static void expect_durable_files(void)
+{
+	g_autoptr(GDir) dir = g_dir_open(made_dir, 0, NULL);
+	const char *name;
+
+	while ((name = g_dir_read_name(dir)))
+		ck_assert_durable_in(dir_fd, name);
+}
+
 #define MANY 20000
 
 /* The last one first, also from files, of which only those are kept that are needed. */
@@ -78,6 +88,7 @@ START_TEST(kept)
 		put(frontier, i);
 	ck_assert(frontier_keep(frontier, state, NULL));
 	frontier_kept(frontier);
+	expect_durable_files();
 	for (unsigned i = MANY; i > MANY / 2; i--)
 		take(frontier, i - 1);
 	for (unsigned i = 0; i < MANY; i++)

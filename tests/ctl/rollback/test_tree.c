@@ -2,6 +2,7 @@
 #include "ctl/rollback/tree.h"
 
 #include "tests/ctl/rollback/trees.h"
+#include "tests/durable.h"
 
 START_TEST(names_in_stage)
 {
@@ -43,6 +44,28 @@ START_TEST(paths)
 }
 END_TEST
 
+/* What is carried is durable here before it is noted as carried. */
+START_TEST(what_is_active_is_synced)
+{
+	const char *const path = NEW_TREE "/a/1";
+	struct way way;
+	int fd;
+
+	trees_make(FILL);
+	change("a/1", JOURNAL_DATA, "echo >>a/1");
+	trees_commit();
+	journal_store_close(journal);
+	way_open(&way);
+	fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+	ck_assert_int_eq(write(fd, "x", 1), 1);
+	close(fd);
+	ck_assert(!is_durable_at(path));
+	ck_assert_int_eq(tree_sync(way.tree), 0);
+	ck_assert_durable(path);
+	way_close(&way);
+}
+END_TEST
+
 /* Where it is and where it is to be: something is left in both. */
 START_TEST(what_is_left_unsettles_its_directories)
 {
@@ -69,6 +92,7 @@ int main(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, names_in_stage);
 	tcase_add_test(tcase, paths);
+	tcase_add_test(tcase, what_is_active_is_synced);
 	tcase_add_test(tcase, what_is_left_unsettles_its_directories);
 	return run_tcase(tcase);
 }

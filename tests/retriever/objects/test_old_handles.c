@@ -6,6 +6,7 @@
 #include <dirent.h>
 
 #include "retriever/objects/old_handles.h"
+#include "tests/durable.h"
 
 static void make_source(void)
 {
@@ -196,6 +197,22 @@ START_TEST(a_retriever_that_is_killed_loses_none)
 }
 END_TEST
 
+/* What a client was given outlives a power cut from the next save on. */
+START_TEST(what_is_saved_is_durable)
+{
+	g_autofree char *file = NULL;
+
+	make_source();
+	core_start(&core);
+	file = g_strconcat(core.dir, "/kept/takeover.all", NULL);
+	close(core_find(&core, "a/empty", O_RDONLY));
+	ck_assert(!is_durable_at(file));
+	old_handles_save(core.retriever);
+	ck_assert_durable(file);
+	core_free(&core);
+}
+END_TEST
+
 START_TEST(they_stay_when_it_is_opened_again)
 {
 	struct migrate_old_index *index;
@@ -325,6 +342,7 @@ int main(void)
 	tcase_add_test(tcase, none_is_found_before_it_has_its_name);
 	tcase_add_test(tcase, what_is_made_in_vain_is_not_found);
 	tcase_add_test(tcase, a_retriever_that_is_killed_loses_none);
+	tcase_add_test(tcase, what_is_saved_is_durable);
 	tcase_add_test(tcase, they_stay_when_it_is_opened_again);
 	tcase_add_test(tcase, all_are_known_when_every_directory_is_filled);
 	tcase_add_test(tcase, a_walk_makes_a_lost_one_anew);

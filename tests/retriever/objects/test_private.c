@@ -169,6 +169,30 @@ START_TEST(i4_what_a_crash_left_goes)
 }
 END_TEST
 
+/* A directory of that name in a volume's own is no copy: the volume is served. */
+START_TEST(a_volume_is_no_copy)
+{
+	int root;
+
+	core_make(&core);
+	core_source_file(&core, "f", 1000, 1);
+	core_start(&core);
+	core_close(&core);
+	make_in_root(&core, MIGRATE_PRIVATE_DIR "/" COPY_DIR, S_IFDIR | 0700);
+	core_open(&core);
+	core_run(&core);
+	ck_assert(!core.retriever->copying);
+	ck_assert_int_eq(volume_state(core.retriever), VOLUME_MIGRATING);
+	root = core_root(&core);
+	ck_assert_int_eq(make_whole(root), 0);
+	close(root);
+	core_restart(&core);
+	ck_assert(!core.retriever->copying);
+	ck_assert_int_eq(volume_state(core.retriever), VOLUME_WHOLE);
+	core_free(&core);
+}
+END_TEST
+
 /* As by a mount over the directory that was empty when it was opened. */
 START_TEST(another_root_is_noticed)
 {
@@ -202,6 +226,7 @@ int main(void)
 	tcase_add_test(tcase, an_unmarked_private_directory);
 	tcase_add_test(tcase, i7_ours_inherits_nothing);
 	tcase_add_test(tcase, i4_what_a_crash_left_goes);
+	tcase_add_test(tcase, a_volume_is_no_copy);
 	tcase_add_test(tcase, another_root_is_noticed);
 	return run_tcase(tcase);
 }

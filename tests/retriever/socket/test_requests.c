@@ -208,6 +208,37 @@ START_TEST(no_descriptors)
 }
 END_TEST
 
+/* The message is received, and nothing more can be opened: clients are told to come again. */
+START_TEST(few_descriptors)
+{
+	struct rlimit limit, low;
+	int fds[4096], n = 0, fd, null, ret = -EAGAIN;
+
+	core_make(&core);
+	core_source_file(&core, "f", 100, 1);
+	core_start(&core);
+	fd = core_find(&core, "f", O_RDWR);
+	wait_for_objects(0);
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	low = limit;
+	low.rlim_cur = 512;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &low), 0);
+	while ((null = dup(fd)) >= 0)
+		fds[n++] = null;
+	for (unsigned left = 1; left < 8 && ret == -EAGAIN; left++) {
+		close(fds[--n]);
+		ret = core_range(&core, fd, 0, 100);
+	}
+	ck_assert_msg(ret == 0 || ret == -EAGAIN, "%s", g_strerror(-ret));
+	while (n)
+		close(fds[--n]);
+	setrlimit(RLIMIT_NOFILE, &limit);
+	ck_assert_int_eq(core_range(&core, fd, 0, 100), 0);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
 static GKeyFile *ask_control(const char *command)
 {
 	g_autofree char *text = core_control(&core, command);
@@ -365,6 +396,7 @@ int main(void)
 	tcase_add_test(tcase, i11_a_peer_that_is_gone_holds_nothing);
 	tcase_add_test(tcase, i11_a_cancelled_name);
 	tcase_add_test(tcase, no_descriptors);
+	tcase_add_test(tcase, few_descriptors);
 	tcase_add_test(tcase, open_requests_are_described);
 	tcase_add_test(tcase, a_request_is_followed);
 	tcase_add_test(tcase, too_early_for_a_new_start);

@@ -2,6 +2,10 @@
 /* From attach to the end. */
 #include "tests/retriever/core_copy.h"
 
+#include "retriever/copies/prior.h"
+#include "retriever/names/fill_state.h"
+#include "tests/durable.h"
+
 START_TEST(attach_needs_an_empty_directory)
 {
 	g_autofree char *path = NULL, *message = NULL;
@@ -248,6 +252,51 @@ START_TEST(an_attach_that_is_not_durable)
 }
 END_TEST
 
+/* What another tool wrote may be whole at once, and nothing of it is written again. */
+START_TEST(what_is_adopted_is_durable)
+{
+	g_autofree char *file = NULL;
+
+	core_make(&core);
+	core_source_file(&core, "f", 1000, 1);
+	write_file(core.root, "f", "copied");
+	adopt((struct attach){0});
+	file = core_path(&core, MIGRATE_PRIVATE_DIR "/" PRIOR_DIR "/f");
+	ck_assert_durable(file);
+	core_free(&core);
+}
+END_TEST
+
+static unsigned removed; /* of what a copy's own private directory had */
+
+static void see_inherited(const char *call, int fd, bool after)
+{
+	g_autofree char *left =
+		core_path(&core, MIGRATE_PRIVATE_DIR "/" PRIOR_DIR "/" MIGRATE_PRIVATE_DIR);
+	g_autofree char *private = core_path(&core, MIGRATE_PRIVATE_DIR);
+	struct stat st, is;
+
+	if (after || strcmp(call, "unlinkat") || stat(left, &is) || fstat(fd, &st) ||
+	    st.st_ino != is.st_ino)
+		return;
+	removed++;
+	ck_assert_durable(private);
+}
+
+/* The rest of it is removed when what is of use has its new name. */
+START_TEST(what_is_inherited_is_durable)
+{
+	core_make(&core);
+	core_source_file(&core, "f", 1000, 1);
+	copy_run("run");
+	atomic_store(&core_hook, see_inherited);
+	copy_attach();
+	atomic_store(&core_hook, NULL);
+	ck_assert_uint_gt(removed, 0);
+	copy_free();
+}
+END_TEST
+
 static int try_adopt(char **message)
 {
 	return attach_volume(core.retriever, &(struct attach){.adopt = true}, message);
@@ -308,6 +357,35 @@ START_TEST(i1_killed_while_adopting)
 		core_free(&core);
 		ck_assert_int_lt(nth, 300);
 	}
+}
+END_TEST
+
+/* After what is there was moved. */
+static void fail_late(const char *call, int fd, bool after)
+{
+	if (!strcmp(call, "renameat2") && after)
+		shell("mkdir -p %s/" MIGRATE_PRIVATE_DIR "/" ORDERED_FILE, core.root);
+}
+
+/* The attach before failed, and was told otherwise how. */
+START_TEST(adopting_as_it_is_said_last)
+{
+	const struct attach before = {.adopt = true, .keep_extra = true};
+	g_autofree char *message = NULL;
+
+	core_make(&core);
+	core_source_file(&core, "f", 1000, 1);
+	copy_by_cp();
+	core_open(&core);
+	atomic_store(&core_hook, fail_late);
+	ck_assert_int_eq(attach_volume(core.retriever, &before, &message), -EISDIR);
+	atomic_store(&core_hook, NULL);
+	ck_assert(core.retriever->prior->keep_extra);
+	shell("rmdir %s/" MIGRATE_PRIVATE_DIR "/" ORDERED_FILE, core.root);
+	g_clear_pointer(&message, g_free);
+	ck_assert_int_eq(try_adopt(&message), 0);
+	ck_assert(!core.retriever->prior->keep_extra);
+	core_free(&core);
 }
 END_TEST
 
@@ -417,11 +495,14 @@ int main(void)
 	tcase_add_test(tcase, i12_a_damaged_record);
 	tcase_add_test(tcase, damaged_templates);
 	tcase_add_test(tcase, pause_and_resume);
+	tcase_add_test(tcase, what_is_adopted_is_durable);
+	tcase_add_test(tcase, what_is_inherited_is_durable);
 	tcase_add_test(tcase, attach_refuses_what_lacks_something);
 	tcase_add_test(tcase, i12_a_way_back_that_was_killed);
 	tcase_add_test(tcase, no_space);
 	tcase_add_test(tcase, an_attach_that_is_not_durable);
 	tcase_add_test(tcase, i1_killed_while_adopting);
+	tcase_add_test(tcase, adopting_as_it_is_said_last);
 	tcase_add_test(tcase, adopting_what_is_in_use);
 	tcase_add_test(tcase, i1_adopting_while_somebody_writes);
 	tcase_add_test(tcase, adopting_beside_a_private_directory_of_others);

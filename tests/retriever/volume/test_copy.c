@@ -6,6 +6,7 @@
 #include "retriever/copies/listing_entries.h"
 #include "retriever/copies/prior.h"
 #include "retriever/objects/jobs.h"
+#include "tests/durable.h"
 
 static void make_source(void)
 {
@@ -406,6 +407,32 @@ START_TEST(attributes_leave_little_room)
 }
 END_TEST
 
+/* From each step on, whatever the power does. */
+START_TEST(steps_of_a_copy_are_durable)
+{
+	g_autofree char *message = NULL, *private = NULL;
+
+	make_source();
+	private = core_path(&core, MIGRATE_PRIVATE_DIR);
+	core_open(&core);
+	ck_assert_int_eq(copy_try_begin(false), -ERESTART);
+	ck_assert_durable(private);
+	core_close(&core);
+	copy_open();
+	for (int run = 0; run < 2; run++) {
+		ck_assert_int_eq(copy_try_begin(false), 0);
+		/* or the run is noted, and has nothing to list */
+		ck_assert_durable(core.root);
+		make_all();
+		copy_finish("run");
+	}
+	ck_assert_int_eq(copy_switch(core.retriever, &(struct attach){0}, &message), -ERESTART);
+	ck_assert_durable(private);
+	copy_close();
+	copy_free();
+}
+END_TEST
+
 START_TEST(another_root)
 {
 	make_source();
@@ -645,6 +672,7 @@ int main(void)
 	tcase_add_test(tcase, i1_killed_while_files_are_made);
 	tcase_add_test(tcase, a_file_that_cannot_be_made);
 	tcase_add_loop_test(tcase, attributes_leave_little_room, 0, 3);
+	tcase_add_test(tcase, steps_of_a_copy_are_durable);
 	tcase_add_test(tcase, another_root);
 	tcase_add_test(tcase, the_root_of_an_earlier_release);
 	tcase_add_test(tcase, the_root_of_another_file_system);

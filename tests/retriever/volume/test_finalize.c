@@ -4,6 +4,7 @@
 
 #include "lib/config/attached.h"
 #include "tests/retriever/core_directory.h"
+#include "tests/durable.h"
 
 START_TEST(from_attach_to_the_end)
 {
@@ -39,6 +40,7 @@ START_TEST(from_attach_to_the_end)
 	ck_assert_int_eq(fstat(root, &after), 0);
 	ck_assert_int_eq(before.st_mtim.tv_sec, after.st_mtim.tv_sec);
 	ck_assert_int_eq(before.st_mtim.tv_nsec, after.st_mtim.tv_nsec);
+	ck_assert_durable(core.root); /* else the private directory comes back */
 	private = core_path(&core, MIGRATE_PRIVATE_DIR);
 	ck_assert_int_eq(access(private, F_OK), -1);
 	core_expect_answer(&core, "status", "state=finished");

@@ -269,6 +269,41 @@ START_TEST(replies_may_end_anywhere)
 }
 END_TEST
 
+/* A listing that ends early is none, and no directory's last page. */
+START_TEST(listings_may_end_anywhere)
+{
+	/* a verifier; one name, with its cookie and no attributes; the end */
+	static const uint32_t listing[] = {0, 0, 1, 0, 7, 1, 'n' << 24, 0, 0, 0, 1};
+	struct nfs_view view = {
+		.path = "/x", .url = "nfs://old/x", .minor = 1, .max_entries = 1000};
+	uint8_t reply[18 * 4 + sizeof(listing)] = {0}, call[RPC_CALL_MAX];
+	struct xdr_out filled = {.p = reply + 18 * 4, .end = reply + sizeof(reply)};
+
+	reply[3 * 4 + 3] = OP_SEQUENCE;
+	reply[14 * 4 + 3] = OP_PUTFH;
+	reply[16 * 4 + 3] = OP_READDIR;
+	for (size_t i = 0; i < G_N_ELEMENTS(listing); i++)
+		xdr_put_u32(&filled, listing[i]);
+	nfs4_mask_wanted(view.attrs, NULL);
+	for (size_t len = 0; len <= sizeof(reply); len += 4) {
+		struct nfs4_session session = {.state = NFS4_READY, .minor = 1, .slots = 1};
+		struct xdr_out out = {.p = call, .end = call + sizeof(call)};
+		struct xdr_in in = {.p = reply, .end = reply + len};
+		struct backend_request req = {.op = BACKEND_READDIR,
+					      .object = by_handle((uint8_t *)"h", 1)};
+
+		backend_prepare(&req);
+		ck_assert_int_eq(nfs4_request_begin(&view, &req), 0);
+		nfs4_request_encode(&view, &session, 0, &req, &out);
+		ck_assert_int_eq(nfs4_request_decode(&view, &session, 0, &req, 0, &in),
+				 len < sizeof(reply) ? -EBADMSG : 0);
+		ck_assert_int_eq(req.eof, len == sizeof(reply));
+		nfs4_request_end(&req);
+		g_clear_pointer(&req.batch, backend_batch_free);
+	}
+}
+END_TEST
+
 /* This host's name service is asked, and meanwhile nothing has a wrong owner, nor waits that needs
  * none. */
 START_TEST(owners_that_are_not_known_yet)
@@ -324,5 +359,6 @@ int main(void)
 	tcase_add_test(tcase, acls_come_where_the_server_has_them);
 	tcase_add_test(tcase, lost_sessions_lose_nothing);
 	tcase_add_test(tcase, replies_may_end_anywhere);
+	tcase_add_test(tcase, listings_may_end_anywhere);
 	return run_tcase(tcase);
 }

@@ -407,6 +407,19 @@ START_TEST(damage_stays_harmless)
 }
 END_TEST
 
+/* Of another version, or of none: it is found by its path. */
+START_TEST(handles_are_checked)
+{
+	session = (struct nfs4_session){.state = NFS4_READY, .minor = 2, .slots = 1};
+	req = (struct backend_request){.op = BACKEND_XATTRS};
+	ck_assert_int_eq(nfs4_xattr_begin(&session, &req), -ESTALE);
+	ck_assert_ptr_null(req.backend.data);
+	req.object.handle_len = NFS4_FHSIZE + 1;
+	ck_assert_int_eq(nfs4_xattr_begin(&session, &req), -ESTALE);
+	ck_assert_ptr_null(req.backend.data);
+}
+END_TEST
+
 START_TEST(sessions_are_checked)
 {
 	uint8_t reply[256] = {0};
@@ -450,6 +463,7 @@ int main(void)
 	tcase_add_test(tcase, values_have_a_limit);
 	tcase_add_test(tcase, values_have_a_limit_together);
 	tcase_add_test(tcase, damage_stays_harmless);
+	tcase_add_test(tcase, handles_are_checked);
 	tcase_add_test(tcase, sessions_are_checked);
 	return run_tcase(tcase);
 }

@@ -3,6 +3,7 @@
  * the integration tests'. */
 #include "lib/source/nfs/nfs_tls.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <sys/eventfd.h>
 
@@ -121,6 +122,29 @@ START_TEST(older_tls_is_refused)
 }
 END_TEST
 
+static bool out_of_memory;
+
+/* Instead of the library's. */
+int gnutls_alpn_set_protocols(gnutls_session_t session, const gnutls_datum_t *protocols, unsigned n,
+			      unsigned flags)
+{
+	__typeof__(&gnutls_alpn_set_protocols) real = dlsym(RTLD_NEXT, "gnutls_alpn_set_protocols");
+
+	return out_of_memory ? GNUTLS_E_MEMORY_ERROR : real(session, protocols, n, flags);
+}
+
+/* Nothing is sent where there is no session. */
+START_TEST(without_a_session)
+{
+	const struct nfs_config config = {.ca = ca};
+	char *why;
+
+	out_of_memory = true;
+	ck_assert_int_eq(begin("old", &config, NFS_XPRTSEC_TLS, false, &why), -ENOMEM);
+	ck_assert_ptr_null(why);
+}
+END_TEST
+
 START_TEST(files_are_looked_at)
 {
 	struct nfs_config config = {.ca = key};
@@ -173,6 +197,7 @@ int main(void)
 	tcase_add_test(tcase, another_name_is_refused);
 	tcase_add_test(tcase, a_stranger_is_refused);
 	tcase_add_test(tcase, older_tls_is_refused);
+	tcase_add_test(tcase, without_a_session);
 	tcase_add_test(tcase, files_are_looked_at);
 	tcase_add_loop_test(tcase, handshakes_end_in_time, 0, 3);
 	return run_tcase(tcase);
