@@ -470,6 +470,31 @@ class Volume(unittest.TestCase):
         self.assertIn("serves it without the layer", seen)
         self.assertTrue((self.new / ".migrate").exists())
 
+    def takeover(self):
+        self.file = PLACE / "kept" / "v.takeover"
+        self.config.write_text(self.config.read_text() + f"takeover = mounts\ntakeover-file = {self.file}\n")
+
+    def test_no_takeover_handles(self):
+        self.takeover()
+        self.start()
+        self.assertIn("it is attached, but clients cannot go on", self.ctl("attach", "v", status=1))
+        self.assertEqual(self.status()["volume"]["state"], "migrating")
+
+    def test_takeover_handles_are_all_forgotten(self):
+        self.takeover()
+        self.config.write_text(self.config.read_text().replace(f"file://{self.old}", "nfs://old/x?version=3"))
+        self.file.parent.mkdir()
+        files = [self.file.with_name(self.file.name + suffix) for suffix in ("", ".all", ".clients")]
+        for kept in files:
+            kept.mkdir()  # what cannot be removed
+            self.assertIn(f"{kept}: Is a directory", self.ctl("takeover", "--yes", "v", "end", status=1))
+            kept.rmdir()
+        self.assertIn("no takeover handles are known", self.ctl("takeover", "--yes", "v", "end"))
+        for kept in files:
+            kept.touch()
+        self.ctl("takeover", "--yes", "v", "end")
+        self.assertFalse(any(kept.exists() for kept in files))
+
     def test_no_retriever(self):
         # Nor is one needed for what the root tells.
         self.assertIn("is not attached", self.ctl("commit", "--yes", "v", status=1))
