@@ -85,6 +85,27 @@ START_TEST(kept)
 }
 END_TEST
 
+static void take(void *arg, const struct migrate_binding *handle)
+{
+	*(struct migrate_binding *)arg = *handle;
+}
+
+/* As long as a file system may have them. */
+START_TEST(long_handles)
+{
+	struct migrate_binding handle = {.type = 1, .len = MIGRATE_BINDING_MAX}, found = {0};
+	struct ledger_entry object = {.generation = 1, .fileid = 2, .touching = true};
+
+	trees_make("true");
+	memset(handle.bytes, 0xff, sizeof(handle.bytes));
+	start(1, true);
+	ck_assert(ledger_put(ledger, &handle, &object, NULL));
+	ledger_each_touching(ledger, take, &found);
+	ck_assert(migrate_binding_equal(&found, &handle));
+	ledger_close(ledger);
+}
+END_TEST
+
 START_TEST(notes)
 {
 	const struct migrate_binding handle = number(1);
@@ -173,6 +194,7 @@ int main(void)
 
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, kept);
+	tcase_add_test(tcase, long_handles);
 	tcase_add_test(tcase, notes);
 	tcase_add_test(tcase, of_another_journal);
 	tcase_add_test(tcase, one_at_a_time);
