@@ -104,6 +104,21 @@ START_TEST(what_is_left_over)
 }
 END_TEST
 
+START_TEST(links_that_lead_elsewhere)
+{
+	core_make(&core);
+	shell("cd %s && ln -s here l && ln -s there m && ln -s same n", core.source);
+	copy_by_cp();
+	shell("cd %s && ln -sfn gone l && ln -sfn elsewhere m && touch -hr %s/l l && "
+	      "touch -hr %s/m m",
+	      core.root, core.source, core.source);
+	adopt((struct attach){0});
+	make_all();
+	expect_same_tree();
+	core_free(&core);
+}
+END_TEST
+
 START_TEST(keep_extra)
 {
 	make_source();
@@ -310,6 +325,7 @@ int main(void)
 	tcase_add_test(tcase, settings);
 	tcase_add_test(tcase, directories);
 	tcase_add_test(tcase, what_is_left_over);
+	tcase_add_test(tcase, links_that_lead_elsewhere);
 	tcase_add_test(tcase, keep_extra);
 	tcase_add_test(tcase, i7_what_a_client_removed_stays_so);
 	tcase_add_test(tcase, what_is_newer);
