@@ -249,7 +249,9 @@ START_TEST(errors_that_come_later)
 	target = target_begun();
 	ck_assert_int_eq(give_over_quota("text"), -EDQUOT);
 	ck_assert_int_eq(target_sync(target), 0);
+	ck_assert_int_eq(target_try(target, -EDQUOT), -EDQUOT);
 	over_quota = false;
+	ck_assert_int_eq(target_try(target, -EDQUOT), 0);
 	ck_assert_int_eq(target_remove(target, TARGET_STAGE "/n", false), 0);
 	ck_assert_int_eq(give_over_quota(""), 0);
 	target_close(target);
