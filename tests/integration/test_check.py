@@ -243,6 +243,9 @@ def smb(args):
     url, _ = check(migration, LOSSES, '--password-file', password(), '--output', BASE,
                    name=migration.source)
     same(totals(url), totals(found), 'losses by the URL')
+    _, said = check(migration, STOP, '--password-file', password(), '--output', BASE,
+                    name=f'smb://root@{old.address}/wrong')
+    expect('no share "wrong"; it shares old: correct the URL' in said, f'a wrong share: {said}')
 
 
 def root_that_folds(args, fs, **guest):
