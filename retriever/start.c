@@ -124,8 +124,7 @@ struct retriever *retriever_open(struct volume_config *config, GError **error)
 	    !open_cap(retriever, error) || !open_backend(retriever, error))
 		goto fail;
 	state = volume_state(retriever);
-	if (state == VOLUME_MIGRATING || state == VOLUME_WHOLE || state == VOLUME_FINISHED)
-		attach_note(config, state != VOLUME_FINISHED);
+	attach_note_found(config, state);
 	if (state == VOLUME_MIGRATING && !source_bound_check(retriever, error))
 		goto fail;
 	retriever->templates = templates_new(

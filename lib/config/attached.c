@@ -11,6 +11,7 @@
 #include "lib/config/config_places.h"
 
 #define SUFFIX ".attached"
+#define ENDS   "ends\n" /* the second line */
 
 static char *note_path(const char *name)
 {
@@ -24,35 +25,55 @@ static bool is_clustered(const char *name)
 	return access(path, F_OK) == 0;
 }
 
-int attached_note(const struct volume_config *config, bool attached)
+/* end: its last lines; NULL: there is to be none. */
+static int write_note(const struct volume_config *config, const char *end)
 {
 	g_autofree char *path = note_path(config->name), *before = NULL;
-	g_autofree char *line = g_strconcat(config->root, "\n", NULL);
+	g_autofree char *text = g_strconcat(config->root, "\n", end, NULL);
 	g_autoptr(GError) error = NULL;
 
 	if (!config->installed)
 		return 0;
-	if (!attached || is_clustered(config->name))
+	if (!end || is_clustered(config->name))
 		return unlink(path) < 0 && errno != ENOENT ? -errno : 0;
-	if (g_file_get_contents(path, &before, NULL, NULL) && !strcmp(before, line))
+	if (g_file_get_contents(path, &before, NULL, NULL) && !strcmp(before, text))
 		return 0;
 	errno = 0;
-	if (g_file_set_contents_full(path, line, -1,
+	if (g_file_set_contents_full(path, text, -1,
 				     G_FILE_SET_CONTENTS_CONSISTENT | G_FILE_SET_CONTENTS_DURABLE,
 				     0600, &error))
 		return 0;
 	return errno ? -errno : -EIO;
 }
 
+int attached_note(const struct volume_config *config, bool attached)
+{
+	return write_note(config, attached ? "" : NULL);
+}
+
+int attached_note_end(const struct volume_config *config)
+{
+	return write_note(config, ENDS);
+}
+
+static bool has_private(const char *root)
+{
+	g_autofree char *path = g_build_filename(root, MIGRATE_PRIVATE_DIR, NULL);
+
+	return access(path, F_OK) == 0;
+}
+
 char *attached_root(const char *name)
 {
 	g_autofree char *path = note_path(name), *root = NULL;
+	bool ends;
 
 	if (!config_name_ok(name) || is_clustered(name) ||
 	    !g_file_get_contents(path, &root, NULL, NULL))
 		return NULL;
+	ends = g_str_has_suffix(root, "\n" ENDS);
 	root[strcspn(root, "\n")] = '\0';
-	return *root == '/' ? g_steal_pointer(&root) : NULL;
+	return *root == '/' && !(ends && !has_private(root)) ? g_steal_pointer(&root) : NULL;
 }
 
 static bool is_among(const GPtrArray *names, const char *name, const char *root)

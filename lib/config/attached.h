@@ -5,11 +5,13 @@
  * not mounted: the package is not removed, file servers do not start on the empty directory, and
  * the guard refuses what is unfinished.
  *
- * It is written after the root's record, and removed before it (finalize), or when all is removed
- * (abandon).  So whoever sees a note and no volume in its root knows that the file system is not
- * there.  A crash in between leaves no note, which the retriever mends when it starts; or, of an
- * abandoned volume, one that goes when the command is given again.  Only volumes of CONFIG_FILE
- * have one, and none that a cluster has: its file system is at home on several nodes.
+ * It is written after the root's record, and removed last (finalize, abandon).  So whoever sees a
+ * note and no volume in its root knows that the file system is not there.  Before finalize removes
+ * .migrate/ it writes into the note that the volume ends: from then on the note counts only while
+ * the root has .migrate/.  A crash leaves no note of a volume that was just attached, which the
+ * retriever mends when it starts; a note that says that it ends, which the retriever removes then;
+ * or that of an abandoned volume, which goes when the command is given again.  Only volumes of
+ * CONFIG_FILE have one, and none that a cluster has: its file system is at home on several nodes.
  */
 #ifndef LIB_CONFIG_ATTACHED_H
 #define LIB_CONFIG_ATTACHED_H
@@ -23,7 +25,10 @@
 
 /* Writes or removes the note.  Blocks for the disk.  0 or -errno. */
 int attached_note(const struct volume_config *config, bool attached);
-/* The root of a volume that has a note, or NULL.  g_free. */
+/* Writes into the note that the volume is whole, and that .migrate/ goes.  Blocks for the disk.  0
+ * or -errno. */
+int attached_note_end(const struct volume_config *config);
+/* The root of a volume that has a note which counts, or NULL.  g_free. */
 char *attached_root(const char *name);
 /* Adds the volumes that have a note, and are not in the list of config_names() with this root;
  * NULL: an empty one.  Returns the list. */

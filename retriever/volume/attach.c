@@ -285,6 +285,46 @@ static int open_prior_copy(struct retriever *retriever, const struct attach *how
 
 /* ---- all of it ---- */
 
+/* The mount that the path is on; g_free. */
+static char *mount_above(const char *path)
+{
+	char *at = g_strdup(path);
+	struct statx st;
+
+	while (strcmp(at, "/") && !(statx(AT_FDCWD, at, 0, 0, &st) == 0 &&
+				    st.stx_attributes & STATX_ATTR_MOUNT_ROOT)) {
+		g_autofree char *below = at;
+
+		at = g_path_get_dirname(below);
+	}
+	return at;
+}
+
+/* Whether the volume was attached elsewhere, or its directory is not what is there now. */
+static bool is_away(const struct volume_config *config, char **message)
+{
+	g_autofree char *noted = config->installed ? attached_root(config->name) : NULL;
+	g_autofree char *mount = noted ? mount_above(noted) : NULL;
+
+	if (!noted)
+		return false;
+	if (strcmp(noted, config->root)) {
+		*message = g_strdup_printf("%s: the volume %s was attached in %s, and is not "
+					   "finished: put that root back into its group, or give "
+					   "this volume another name; if there is no such volume "
+					   "any more: rm " REPORT_DIR "/%s.attached",
+					   config->root, config->name, noted, config->name);
+		return true;
+	}
+	*message = g_strdup_printf(
+		"%s: the volume %s was attached there, is not finished, and is not there now, on "
+		"the file system that is mounted at %s: mount its own, then: systemctl restart "
+		"migrate-retriever@%s; if that was made anew, and there is no such volume any "
+		"more: rm " REPORT_DIR "/%s.attached, then attach again",
+		noted, config->name, mount, config->name, config->name);
+	return true;
+}
+
 static int check_state(struct retriever *retriever, const struct attach *how, char **message)
 {
 	enum volume_state state = volume_state(retriever);
@@ -295,6 +335,8 @@ static int check_state(struct retriever *retriever, const struct attach *how, ch
 					   config->root, config->name);
 		return -EALREADY;
 	}
+	if (is_away(config, message))
+		return -ENODEV;
 	if (how->adopt && retriever->copying) {
 		*message = g_strdup_printf("%s is a copy of this volume's: attach without --adopt",
 					   config->root);
@@ -422,6 +464,16 @@ void attach_note(const struct volume_config *config, bool attached)
 			  config->name, g_strerror(-ret), config->root,
 			  attached ? "make room, then: systemctl restart migrate-retriever@"
 				   : "remove the file");
+}
+
+void attach_note_found(const struct volume_config *config, enum volume_state state)
+{
+	g_autofree char *noted = attached_root(config->name);
+
+	if (state == VOLUME_MIGRATING || state == VOLUME_WHOLE)
+		attach_note(config, true);
+	else if (state == VOLUME_FINISHED || !noted)
+		attach_note(config, false);
 }
 
 int attach_volume(struct retriever *retriever, const struct attach *how, char **message)

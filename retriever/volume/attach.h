@@ -4,6 +4,7 @@
 #define RETRIEVER_VOLUME_ATTACH_H
 
 #include "retriever/objects/retriever.h"
+#include "retriever/objects/state.h"
 
 /* How to attach.  All FALSE: the root is empty, or has a copy that migratectl copy made. */
 struct attach {
@@ -29,6 +30,9 @@ int attach_refresh_root(struct retriever *retriever);
 
 /* Notes whether the volume is attached (lib/config/attached.h), or says why it cannot. */
 void attach_note(const struct volume_config *config, bool attached);
+/* The same when the retriever starts, as far as the root tells: what is not there may be on a file
+ * system that is not mounted. */
+void attach_note_found(const struct volume_config *config, enum volume_state state);
 
 /* Puts the losses that concern every object of the volume into the report.  0 or -errno. */
 int attach_report(struct retriever *retriever);

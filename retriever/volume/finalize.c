@@ -8,6 +8,7 @@
 
 #include "lib/base/filetree.h"
 #include "lib/base/text.h"
+#include "lib/config/attached.h"
 #include "lib/report/omissions.h"
 #include "lib/report/losses.h"
 #include "retriever/copies/aside.h"
@@ -161,9 +162,11 @@ int finalize_volume(struct retriever *retriever, bool unwatched, bool dry_run, c
 		ret = keep_proof(retriever, message);
 	if (ret)
 		return ret;
-	attach_note(retriever->config, false);
+	attached_note_end(
+		retriever->config); /* without it a kill leaves a note until the next start */
 	leave_private(retriever);
 	remove_private(retriever);
+	attach_note(retriever->config, false);
 	*message = finalized(retriever, losses, names);
 	return 0;
 }

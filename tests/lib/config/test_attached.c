@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mount.h>
 
+#include "common/migrate.h"
 #include "lib/config/config.h"
 #include "lib/config/config_file.h"
 #include "tests/suite.h"
@@ -46,6 +47,30 @@ START_TEST(written_and_removed)
 	ck_assert_int_eq(attached_note(&config, true), 0);
 	ck_assert_int_eq(attached_note(&config, false), 0);
 	ck_assert_int_ne(g_access(NOTE, F_OK), 0);
+}
+END_TEST
+
+/* That finalize was killed, when nothing is left but the note. */
+START_TEST(of_one_that_ends)
+{
+	char root[64];
+	g_autofree char *private = NULL;
+
+	make_scratch(root, "attached");
+	private = g_build_filename(root, MIGRATE_PRIVATE_DIR, NULL);
+	struct volume_config other = config;
+	other.root = root;
+	ck_assert_int_eq(g_mkdir(private, 0700), 0);
+	ck_assert_int_eq(attached_note(&other, true), 0);
+	ck_assert_int_eq(attached_note_end(&other), 0);
+	root_is(root);
+	ck_assert_int_eq(g_rmdir(private), 0);
+	root_is(NULL);
+	g_autoptr(GPtrArray) list = attached_add(NULL);
+	ck_assert_uint_eq(list->len, 0);
+	ck_assert_int_eq(attached_note(&other, true), 0);
+	root_is(root);
+	ck_assert_int_eq(g_rmdir(root), 0);
 }
 END_TEST
 
@@ -148,6 +173,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tcase, set_up, NULL);
 	tcase_add_test(tcase, written_and_removed);
+	tcase_add_test(tcase, of_one_that_ends);
 	tcase_add_test(tcase, of_the_installed_configuration);
 	tcase_add_test(tcase, what_a_cluster_has);
 	tcase_add_test(tcase, no_room);

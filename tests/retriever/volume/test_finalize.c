@@ -3,6 +3,7 @@
 #include <sys/mount.h>
 
 #include "lib/config/attached.h"
+#include "retriever/volume/attach.h"
 #include "tests/retriever/core_directory.h"
 #include "tests/durable.h"
 
@@ -52,31 +53,111 @@ START_TEST(from_attach_to_the_end)
 }
 END_TEST
 
-/* From attach to finalize, and again where it was lost. */
-START_TEST(the_note_of_the_root)
-{
-	g_autofree char *noted = NULL, *again = NULL, *finished = NULL;
-	int root;
+#define NOTE REPORT_DIR "/test.attached"
 
+/* A /var/lib of its own. */
+static void make_noted(void)
+{
 	ck_assert_int_eq(unshare(CLONE_NEWNS), 0);
 	ck_assert_int_eq(mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
 	ck_assert_int_eq(mount("none", "/var/lib", "tmpfs", 0, NULL), 0);
 	ck_assert_int_eq(mkdir(REPORT_DIR, 0755), 0);
 	core_make(&core);
 	core.installed = true;
+}
+
+static char *noted_last; /* when .migrate is gone */
+
+static void read_note(const char *call, int fd, bool after)
+{
+	g_autofree char *private = core_path(&core, MIGRATE_PRIVATE_DIR);
+
+	if (!noted_last && !strcmp(call, "futimens") && access(private, F_OK) < 0)
+		ck_assert(g_file_get_contents(NOTE, &noted_last, NULL, NULL));
+}
+
+/* From attach to finalize, and again where it was lost.  What a kill leaves of it counts for
+ * nothing, and goes. */
+START_TEST(the_note_of_the_root)
+{
+	g_autofree char *noted = NULL, *again = NULL, *finished = NULL, *left = NULL, *ends = NULL;
+	int root;
+
+	make_noted();
 	core_start(&core);
 	noted = attached_root("test");
 	ck_assert_pstr_eq(noted, core.root);
-	ck_assert_int_eq(unlink(REPORT_DIR "/test.attached"), 0);
+	ck_assert_int_eq(unlink(NOTE), 0);
 	core_restart(&core);
 	again = attached_root("test");
 	ck_assert_pstr_eq(again, core.root);
 	root = core_root(&core);
 	ck_assert_int_eq(make_whole(root), 0);
+	atomic_store(&core_hook, read_note);
 	core_expect_answer(&core, "finalize", "0 ");
+	atomic_store(&core_hook, NULL);
 	finished = attached_root("test");
 	ck_assert_ptr_null(finished);
+	ck_assert_int_eq(access(NOTE, F_OK), -1);
 	close(root);
+
+	ends = g_strconcat(core.root, "\nends\n", NULL);
+	ck_assert_pstr_eq(noted_last, ends);
+	ck_assert(g_file_set_contents(NOTE, ends, -1, NULL));
+	left = attached_root("test");
+	ck_assert_ptr_null(left);
+	core_restart(&core);
+	ck_assert_int_eq(access(NOTE, F_OK), -1);
+	g_free(noted_last);
+	core_free(&core);
+}
+END_TEST
+
+static void expect_refused(const char *text)
+{
+	g_autofree char *message = NULL;
+
+	for (int adopt = 0; adopt < 2; adopt++) {
+		g_clear_pointer(&message, g_free);
+		ck_assert_int_eq(
+			attach_volume(core.retriever, &(struct attach){.adopt = adopt}, &message),
+			-ENODEV);
+		ck_assert_msg(strstr(message, text), "%s", message);
+		ck_assert_ptr_null(strchr(message, '\n'));
+	}
+}
+
+/* Nothing is attached over the empty directory of one whose file system is not mounted, or was
+ * made anew; the note stays, and says where. */
+START_TEST(what_is_not_mounted)
+{
+	g_autofree char *line = NULL, *text = NULL, *noted = NULL;
+
+	make_noted();
+	line = g_strconcat(core.root, "\n", NULL);
+	ck_assert(g_file_set_contents(NOTE, line, -1, NULL));
+	core_open(&core);
+	text = g_strconcat(core.root,
+			   ": the volume test was attached there, is not finished, and is not "
+			   "there now, on the file system that is mounted at ",
+			   NULL);
+	expect_refused(text);
+	ck_assert_int_eq(mount("none", core.root, "tmpfs", 0, NULL), 0);
+	g_free(text);
+	text = g_strconcat("is mounted at ", core.root, ": mount its own", NULL);
+	expect_refused(text);
+	expect_refused("if that was made anew, and there is no such volume any more: rm " NOTE
+		       ", then attach again");
+	ck_assert_int_eq(umount(core.root), 0);
+	noted = attached_root("test");
+	ck_assert_pstr_eq(noted, core.root);
+	core_close(&core);
+	ck_assert(g_file_set_contents(NOTE, "/srv/before\n", -1, NULL));
+	core_open(&core);
+	expect_refused("the volume test was attached in /srv/before, and is not finished");
+	ck_assert_int_eq(unlink(NOTE), 0);
+	core_close(&core);
+	core_start(&core);
 	core_free(&core);
 }
 END_TEST
@@ -146,6 +227,7 @@ int main(void)
 
 	tcase_add_test(tcase, from_attach_to_the_end);
 	tcase_add_test(tcase, the_note_of_the_root);
+	tcase_add_test(tcase, what_is_not_mounted);
 	tcase_add_test(tcase, what_could_not_be_written);
 	tcase_add_test(tcase, i12_the_report_is_kept);
 	return run_tcase(tcase);
