@@ -81,12 +81,13 @@ static const char *layer_remedy(const struct served *served, bool samba)
 static unsigned count_past(const GPtrArray *list, const struct volume_name *volume, bool samba)
 {
 	unsigned past = 0;
-	bool plain = false;
+	bool plain = false, whole;
 
 	for (guint i = 0; i < list->len; i++)
 		plain |= !((const struct served *)list->pdata[i])->layer;
 	if (!plain || !served_is_unfinished(volume->root))
 		return 0;
+	whole = served_is_whole(volume->root);
 	for (guint i = 0; i < list->len; i++) {
 		const struct served *served = list->pdata[i];
 
@@ -94,11 +95,13 @@ static unsigned count_past(const GPtrArray *list, const struct volume_name *volu
 			continue;
 		past++;
 		g_autofree char *name = text_line(served->name), *path = text_line(served->path);
-		ctl_complain("%s (%s) serves %s, the root of the unfinished volume %s, without the "
-			     "layer: clients would read zeros; %s, or remove it until migratectl "
+		ctl_complain("%s (%s) serves %s, the root of the %s volume %s, without the "
+			     "layer: clients would %s; %s, or remove it until migratectl "
 			     "finalize %s",
-			     name, path, volume->root, volume->name, layer_remedy(served, samba),
-			     volume->name);
+			     name, path, volume->root, whole ? "not yet finalized" : "unfinished",
+			     volume->name,
+			     whole ? "see and could change " MIGRATE_PRIVATE_DIR : "read zeros",
+			     layer_remedy(served, samba), volume->name);
 	}
 	return past;
 }

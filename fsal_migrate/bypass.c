@@ -30,9 +30,9 @@ static bool shows_holes(const char *path, int root_fd)
 	if (unfinished)
 		LogCrit(COMPONENT_FSAL,
 			"%s: an unfinished volume is at, above or below this directory, which is "
-			"exported without FSAL MIGRATE: clients would read zeros; write FSAL { "
-			"Name = MIGRATE; ... } in that export, or remove it until the volume is "
-			"finalized",
+			"exported without FSAL MIGRATE: clients would read zeros where data "
+			"is missing; write FSAL { Name = MIGRATE; ... } in that export, or remove "
+			"it until the volume is finalized",
 			path);
 	return unfinished;
 }

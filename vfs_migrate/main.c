@@ -320,8 +320,8 @@ static bool has_share_past(const struct vfs_handle_struct *handle, const char *s
 	unbecome_root();
 	if (past >= 0)
 		DBG_ERR("migrate: [%s]: [%s] serves an unfinished volume without migrate in its "
-			"`vfs objects`: its clients would read zeros; put migrate there too, or "
-			"remove [%s] until the volume is finalized\n",
+			"`vfs objects`: its clients would read zeros where data is missing; put "
+			"migrate there too, or remove [%s] until the volume is finalized\n",
 			share, lp_const_servicename(past), lp_const_servicename(past));
 	return past >= 0;
 }

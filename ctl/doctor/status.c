@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "ctl/doctor/looks.h"
+#include "ctl/doors/served.h"
 
 /* Of the rows of one thing, the first that holds is told. */
 static const struct row {
@@ -11,6 +12,7 @@ static const struct row {
 	gboolean value;
 	enum finding_level level;
 	const char *seen, *remedy; /* NAME: the volume's */
+	const char *states;	   /* in which it counts; NULL: in all */
 } rows[] = {
 	{"Retriever", "volume", "root-replaced", TRUE, FINDING_FAULT,
 	 "has another directory open than the one at the root",
@@ -19,12 +21,18 @@ static const struct row {
 	{"Guard", "guard", "wanted", FALSE, FINDING_WARNING,
 	 "is not wanted: programs of this machine read zeros",
 	 "take guard = no out of the configuration"},
+	{"Guard", "guard", "guarded", FALSE, FINDING_WARNING,
+	 "is not running: it has to before attach", "systemctl start migrate-guard@NAME",
+	 "unattached copying copied"},
 	{"Guard", "guard", "guarded", FALSE, FINDING_FAULT,
 	 "is not running: programs of this machine wait, or read zeros",
 	 "systemctl start migrate-guard@NAME"},
 	{"Guard", "guard", NULL, TRUE, FINDING_OK, "is on"},
 	{"Doors", "doors", "past", TRUE, FINDING_FAULT,
-	 "a file server serves it without the layer: clients read zeros",
+	 "a file server serves it without the layer: clients see .migrate",
+	 "migratectl finalize NAME; or see migratectl status NAME, and stop that server", "whole"},
+	{"Doors", "doors", "past", TRUE, FINDING_FAULT,
+	 "a file server serves it without the layer: clients read zeros where data is missing",
 	 "see migratectl status NAME; stop that server, and put the layer into its configuration"},
 	{"Doors", "doors", NULL, TRUE, FINDING_OK, "nobody serves it without the layer"},
 	{"Journal", "journal", "closed", TRUE, FINDING_OK, "is closed: there is no way back"},
@@ -54,6 +62,15 @@ static void look_at_answer(struct doctor *doctor)
 							 : "does not answer");
 }
 
+/* Whether the row counts in the volume's state, which is NULL where the retriever does not tell. */
+static bool counts(const struct row *row, const char *state, const struct doctor *doctor)
+{
+	if (!strcmp(row->what, "Guard") &&
+	    (state ? !strcmp(state, "finished") : served_is_away(doctor->config->root)))
+		return false;
+	return !row->states || (state && strstr(row->states, state));
+}
+
 void look_at_status(struct doctor *doctor)
 {
 	GKeyFile *status = doctor->status;
@@ -72,7 +89,7 @@ void look_at_status(struct doctor *doctor)
 		g_autofree char *remedy = g_strjoinv(doctor->config->name, parts);
 
 		if (!strcmp(told, row->what) || !g_key_file_has_group(status, row->group) ||
-		    (!g_strcmp0(state, "finished") && !strcmp(row->what, "Guard")) ||
+		    !counts(row, state, doctor) ||
 		    (row->key &&
 		     !!g_key_file_get_boolean(status, row->group, row->key, NULL) != row->value))
 			continue;

@@ -37,7 +37,8 @@ static int open_target(const char *root)
 	return open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* 1: a volume that is not finalized is there, 0: none is; or -errno. */
+/* 2: a volume that is whole and not finalized is there, 1: an unfinished one, 0: none; or -errno.
+ */
 static int inspect_served(const char *root)
 {
 	struct migrate_inspection found;
@@ -46,14 +47,21 @@ static int inspect_served(const char *root)
 
 	if (fd >= 0)
 		close(fd);
-	return result ? result : found.unfinished || found.to_be_finalized;
+	if (result)
+		return result;
+	return found.unfinished ? 1 : found.to_be_finalized ? 2 : 0;
 }
 
 bool served_is_unfinished(const char *root)
 {
 	const int found = inspect_served(root);
 
-	return found == 1 || found == -EBADMSG;
+	return found > 0 || found == -EBADMSG;
+}
+
+bool served_is_whole(const char *root)
+{
+	return inspect_served(root) == 2;
 }
 
 bool served_is_away(const char *root)

@@ -45,6 +45,8 @@ bool served_is_past(const struct served *served, const char *root, served_warn_f
 bool served_covers(const struct served *served, const char *root, served_warn_fn warn, void *arg);
 /* Whether a volume that is not finalized is at root. */
 bool served_is_unfinished(const char *root);
+/* Whether one is there of which nothing is unfinished. */
+bool served_is_whole(const char *root);
 /* Whether root is certainly not the directory of a volume that is not finalized: it is another one,
  * or there is none. */
 bool served_is_away(const char *root);

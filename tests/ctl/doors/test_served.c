@@ -135,6 +135,7 @@ START_TEST(unfinished)
 	ck_assert(served_is_away(nowhere));
 	const int fd = open(private, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	ck_assert_int_eq(migrate_private_mark(fd), 0);
+	ck_assert(served_is_whole(root));
 	close(fd);
 	ck_assert(served_is_unfinished(root));
 	ck_assert(!served_is_away(root));
