@@ -38,6 +38,44 @@ START_TEST(i12_a_directory_that_is_not_listed)
 }
 END_TEST
 
+/* A symbolic link that is not read has no record in which that could be kept: it holds up its
+ * directory's listing, and no other name, until it is read or skipped. */
+START_TEST(i12_a_link_that_is_not_read)
+{
+	const int statuses[] = {-EACCES, -EREMOTEIO, -EBADMSG};
+
+	for (unsigned i = 0; i < G_N_ELEMENTS(statuses); i++) {
+		int fd = begin(3), root = core_root(&core);
+		struct stat st;
+
+		shell("ln -s f1 %s/d/link", core.source);
+		unsigned failing = backend_fault_add(
+			core.fault, &(struct fault_rule){.ops = 1u << BACKEND_READLINK,
+							 .action = FAULT_ERROR,
+							 .status = statuses[i]});
+		ck_assert_int_eq(fill(fd), -EREMOTEIO);
+		ck_assert_int_eq(fill(root), 0); /* of which the directory is a name */
+		ck_assert_int_eq(core_state(fd), MIGRATE_UNFILLED);
+		ck_assert_int_eq(core_name_in(&core, fd, "f1"), 0);
+		ck_assert_int_lt(core_name_in(&core, fd, "link"), 0);
+		ck_assert_int_lt(fstatat(fd, "link", &st, AT_SYMLINK_NOFOLLOW), 0);
+		core_expect_answer(&core, "errors 0", "refused to read the symbolic link");
+		core_expect_answer(&core, "finalize", "-16 ");
+		if (i) {
+			skips_with("names", "/link", "\nleave", "names=1\ndirectories=1\n");
+			expect_filled(fd, 3);
+		} else {
+			backend_fault_remove(core.fault, failing);
+			ck_assert_int_eq(fill(fd), 0);
+			expect_filled(fd, 4);
+		}
+		close(root);
+		close(fd);
+		core_free(&core);
+	}
+}
+END_TEST
+
 /* What is no refusal of the old server's. */
 START_TEST(i12_a_directory_that_may_be_listed_later)
 {
@@ -177,6 +215,7 @@ int main(void)
 {
 	TCase *tcase = core_tcase("skip_refused", 60);
 
+	tcase_add_test(tcase, i12_a_link_that_is_not_read);
 	tcase_add_test(tcase, i12_a_directory_that_is_not_listed);
 	tcase_add_test(tcase, i12_a_directory_that_may_be_listed_later);
 	tcase_add_test(tcase, i12_a_directory_that_is_gone);
