@@ -82,6 +82,7 @@ static unsigned changes(const struct new_object *m)
 	return new_object_is_stub(m) ? RECOUNT_MADE : RECOUNT_MADE | RECOUNT_WHOLE;
 }
 
+/* 0; -EEXIST: the name is there already; -errno. */
 static int link_fd(const struct new_object *m, int fd)
 {
 	uint64_t added;
@@ -90,11 +91,11 @@ static int link_fd(const struct new_object *m, int fd)
 
 	if (old_handles_are_wanted(m->retriever) && /* entries are kept for good */
 	    faccessat(m->dir_fd, m->as, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-		return MAKE_THERE;
+		return -EEXIST;
 	added = old_handles_add(m->retriever, m->entry, fd, "");
 	counted = recount_begin(m->retriever, fd, "", changes(m));
 	if (linkat(fd, "", m->dir_fd, m->as, AT_EMPTY_PATH) < 0)
-		ret = errno == EEXIST ? MAKE_THERE : -errno;
+		ret = -errno;
 	else
 		new_object_count(m);
 	recount_end(m->retriever, counted, changes(m), !ret);
@@ -139,17 +140,18 @@ static int link_stub(struct new_object *m, int fd)
 	return ret;
 }
 
-static int create_file(struct new_object *m)
+static int create_file(struct new_object *m, enum make_outcome *outcome)
 {
 	struct migrate_record rec = {0};
 	int fd = make_file(m, &rec);
 	int ret = fd;
 
 	if (fd >= 0)
-		ret = m->brought ? link_brought(m, fd, &rec) : link_stub(m, fd);
+		ret = make_named(m->brought ? link_brought(m, fd, &rec) : link_stub(m, fd),
+				 outcome);
 	migrate_record_clear(&rec);
 	migrate_extents_clear(&m->zeros);
-	m->here = ret == 0 && (m->brought || !new_object_is_stub(m));
+	m->here = ret == 0 && *outcome == MAKE_DONE && (m->brought || !new_object_is_stub(m));
 	return ret;
 }
 
@@ -202,8 +204,8 @@ static int set_staged_directory(struct new_object *m, const char *name)
 	return ret;
 }
 
-/* The lock: another thread that takes the directory from the prior copy is done, or has not begun.
- */
+/* 0; -EEXIST: the name is there already; -errno.  The lock: another thread that takes the directory
+ * from the prior copy is done, or has not begun. */
 static int name_staged(const struct new_object *m, const char *name)
 {
 	const bool taken = S_ISDIR(m->entry->attr.mode) && m->retriever->prior;
@@ -216,7 +218,7 @@ static int name_staged(const struct new_object *m, const char *name)
 		g_mutex_lock(lock);
 	counted = recount_begin(m->retriever, m->stage_fd, name, changes(m));
 	if (renameat2(m->stage_fd, name, m->dir_fd, m->as, RENAME_NOREPLACE) < 0)
-		ret = errno == EEXIST ? MAKE_THERE : -errno;
+		ret = -errno;
 	else
 		new_object_count(m);
 	recount_end(m->retriever, counted, changes(m), !ret);
@@ -263,7 +265,7 @@ static int name_directory(const struct new_object *m, const char *name)
 	return ret;
 }
 
-static int make_and_name(struct new_object *m)
+static int make_and_name(struct new_object *m, enum make_outcome *outcome)
 {
 	bool dir = S_ISDIR(m->entry->attr.mode);
 	char name[NEW_OBJECT_NAME_LEN];
@@ -275,43 +277,47 @@ static int make_and_name(struct new_object *m)
 		return ret;
 	ret = dir ? set_staged_directory(m, name) : set_staged_node(m, name);
 	if (!ret)
-		ret = dir ? name_directory(m, name) : name_staged(m, name);
-	if (ret)
+		ret = make_named(dir ? name_directory(m, name) : name_staged(m, name), outcome);
+	if (ret || *outcome == MAKE_THERE)
 		unlinkat(m->stage_fd, name, dir ? AT_REMOVEDIR : 0);
 	return ret;
 }
 
-static int create_staged(struct new_object *m)
+static int create_staged(struct new_object *m, enum make_outcome *outcome)
 {
 	int ret;
 
 	if (faccessat(m->dir_fd, m->as, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-		return MAKE_THERE;
+		return make_named(-EEXIST, outcome);
 	m->stage_fd = project_stage(m->retriever->staging_fd, m->parent->fd);
 	if (m->stage_fd < 0)
 		return m->stage_fd;
-	ret = make_and_name(m);
+	ret = make_and_name(m, outcome);
 	if (m->stage_fd != m->retriever->staging_fd)
 		close(m->stage_fd);
 	return ret;
 }
 
-static int create_one(struct new_object *m)
+static int create_one(struct new_object *m, enum make_outcome *outcome)
 {
-	int ret;
+	int ret = 0;
 
 	if (m->parent->prior_fd >= 0 && !new_object_is_closed(m) &&
-	    ((m->parent->listing && take_directory(m, &ret)) || take_prior(m, &ret)))
+	    ((m->parent->listing && take_directory(m, outcome)) || take_prior(m, outcome, &ret)))
 		return ret;
-	if (new_object_must_ask(m))
-		return !m->absent && faccessat(m->dir_fd, m->as, F_OK, AT_SYMLINK_NOFOLLOW) == 0
-			       ? MAKE_THERE
-			       : MAKE_ASK;
-	return S_ISREG(m->entry->attr.mode) ? create_file(m) : create_staged(m);
+	*outcome = MAKE_DONE;
+	if (new_object_must_ask(m)) {
+		*outcome = !m->absent && faccessat(m->dir_fd, m->as, F_OK, AT_SYMLINK_NOFOLLOW) == 0
+				   ? MAKE_THERE
+				   : MAKE_ASK;
+		return 0;
+	}
+	return S_ISREG(m->entry->attr.mode) ? create_file(m, outcome) : create_staged(m, outcome);
 }
 
 /* The first name makes .migrate/links/NUMBER-OBJECT... */
-static int create_provisional(const struct new_object *m, const char *id, bool apart)
+static int create_provisional(const struct new_object *m, const char *id, bool apart,
+			      enum make_outcome *outcome)
 {
 	struct new_object provisional = *m;
 	struct make_parent parent = *m->parent;
@@ -323,7 +329,7 @@ static int create_provisional(const struct new_object *m, const char *id, bool a
 	provisional.dir_fd = m->retriever->links_fd;
 	provisional.as = id;
 	provisional.absent = false;
-	ret = create_one(&provisional);
+	ret = create_one(&provisional, outcome);
 	attributes_clear(&provisional.carried);
 	return ret;
 }
@@ -369,7 +375,7 @@ static int part_by_project(const struct new_object *m, char id[LINK_NAME_LEN])
 }
 
 /* ... and every name links to it. */
-static int create_linked(struct new_object *m)
+static int create_linked(struct new_object *m, enum make_outcome *outcome)
 {
 	const struct link_id object = links_id(&m->entry->attr);
 	int links = m->retriever->links_fd, ret;
@@ -378,13 +384,14 @@ static int create_linked(struct new_object *m)
 	bool apart = false;
 
 	if (faccessat(m->dir_fd, m->as, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-		return MAKE_THERE;
+		return make_named(-EEXIST, outcome);
 	why = links_begin(m->retriever, m->entry);
 	ret = why ? add_apart_loss(m, why) : 0;
 	if (ret)
 		return ret;
 	links_name(id, &object);
 	for (;;) {
+		*outcome = MAKE_DONE;
 		if (linkat(links, id, m->dir_fd, m->as, 0) == 0) {
 			m->linked = true;
 			return m->parent->prior_fd < 0
@@ -404,19 +411,20 @@ static int create_linked(struct new_object *m)
 			continue;
 		}
 		if (errno != ENOENT)
-			return errno == EEXIST ? MAKE_THERE : -errno;
+			return make_named(-errno, outcome);
 		if (is_removed(m->dir_fd))
 			return -ENOENT;
-		ret = create_provisional(m, id, apart);
-		if (ret < 0 || ret >= MAKE_ASK)
+		ret = create_provisional(m, id, apart, outcome);
+		if (ret || *outcome >= MAKE_ASK)
 			return ret;
 	}
 }
 
-int create_object(struct new_object *m)
+int create_object(struct new_object *m, enum make_outcome *outcome)
 {
-	int ret = !S_ISDIR(m->entry->attr.mode) && m->entry->attr.nlink > 1 ? create_linked(m)
-									    : create_one(m);
+	int ret = !S_ISDIR(m->entry->attr.mode) && m->entry->attr.nlink > 1
+			  ? create_linked(m, outcome)
+			  : create_one(m, outcome);
 
 	attributes_clear(&m->carried);
 	return ret;

@@ -5,7 +5,7 @@
 
 #include "retriever/making/new_object.h"
 
-/* An enum make_outcome or -errno. */
-int create_object(struct new_object *m);
+/* 0 with *outcome, or -errno. */
+int create_object(struct new_object *m, enum make_outcome *outcome);
 
 #endif

@@ -34,7 +34,7 @@ static int exchange_names(const struct new_object *m, int staging, const char *n
  * In one step: a name that was a dummy is never gone, or a lookup in a directory whose names are
  * all here would be told so.  -EAGAIN: it is no dummy any more.
  */
-static int replace_in(struct new_object *m, int staging)
+static int replace_in(struct new_object *m, int staging, enum make_outcome *outcome)
 {
 	struct new_object staged = *m;
 	char name[NEW_OBJECT_NAME_LEN];
@@ -43,9 +43,11 @@ static int replace_in(struct new_object *m, int staging)
 	new_object_stage(m, name);
 	staged.dir_fd = staging;
 	staged.as = name;
-	ret = create_object(&staged);
-	if (ret)
-		return ret == MAKE_THERE ? -EEXIST : ret;
+	ret = create_object(&staged, outcome);
+	if (!ret && *outcome == MAKE_THERE)
+		return -EEXIST;
+	if (ret || *outcome != MAKE_DONE)
+		return ret;
 	ret = exchange_names(m, staging, name);
 	if (!ret)
 		m->linked = staged.linked;
@@ -53,14 +55,14 @@ static int replace_in(struct new_object *m, int staging)
 	return ret;
 }
 
-static int replace_dummy(struct new_object *m)
+static int replace_dummy(struct new_object *m, enum make_outcome *outcome)
 {
 	int staging, ret;
 
 	if (!dummy_is(m->dir_fd, m->as))
 		return -EAGAIN;
 	staging = project_stage(m->retriever->staging_fd, m->parent->fd);
-	ret = staging < 0 ? staging : replace_in(m, staging);
+	ret = staging < 0 ? staging : replace_in(m, staging, outcome);
 	if (staging >= 0 && staging != m->retriever->staging_fd)
 		close(staging);
 	return ret;
@@ -85,18 +87,18 @@ bool make_is_known(struct retriever *retriever, const struct make_parent *parent
 	       !(parent->named && dummy_is(parent->fd, entry->name));
 }
 
-static int make_or_replace(struct new_object *m)
+static int make_or_replace(struct new_object *m, enum make_outcome *outcome)
 {
 	struct retriever *retriever = m->retriever;
 	int ret;
 
 	do {
-		ret = retriever->copying ? refresh_entry(m) : create_object(m);
-		if (ret != MAKE_THERE || !m->parent->named ||
+		ret = retriever->copying ? refresh_entry(m, outcome) : create_object(m, outcome);
+		if (ret || *outcome != MAKE_THERE || !m->parent->named ||
 		    !dummy_is(m->parent->fd, m->entry->name))
 			break;
 		g_mutex_lock(&retriever->dummy_lock);
-		ret = replace_dummy(m);
+		ret = replace_dummy(m, outcome);
 		g_mutex_unlock(&retriever->dummy_lock);
 	} while (ret == -EAGAIN);
 	return ret;
@@ -113,15 +115,14 @@ int make_object(struct retriever *retriever, const struct make_parent *parent,
 			       .xattrs = xattrs,
 			       .dir_fd = parent->fd,
 			       .as = entry->name};
-	const int ret = make_or_replace(&m);
+	const int ret = make_or_replace(&m, outcome);
+	const bool done = !ret && *outcome == MAKE_DONE, there = !ret && *outcome == MAKE_THERE;
 
-	if (ret == MAKE_THERE || m.linked)
+	if (there || m.linked)
 		old_handles_name_again(retriever, entry, parent->fd, entry->name);
-	if (ret == MAKE_DONE && m.linked)
+	if (done && m.linked)
 		links_count(retriever, &entry->attr);
-	if (parent->lacking && S_ISREG(entry->attr.mode) && !m.here &&
-	    (ret == MAKE_DONE || ret == MAKE_THERE))
+	if (parent->lacking && S_ISREG(entry->attr.mode) && !m.here && (done || there))
 		g_atomic_int_inc(parent->lacking);
-	*outcome = (enum make_outcome)MAX(ret, 0);
-	return MIN(ret, 0);
+	return ret;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "retriever/making/make_parent.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/statvfs.h>
 
@@ -29,4 +30,10 @@ bool make_wants_data(const struct make_parent *parent, const struct source_attr 
 {
 	return S_ISREG(attr->mode) && attr->nlink <= 1 && attr->size &&
 	       attr->size <= parent->small && !attr->elsewhere;
+}
+
+int make_named(int ret, enum make_outcome *outcome)
+{
+	*outcome = ret == -EEXIST ? MAKE_THERE : MAKE_DONE;
+	return ret == -EEXIST ? 0 : ret;
 }

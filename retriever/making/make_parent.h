@@ -21,7 +21,7 @@ struct make_parent {
 	void (*brought)(struct object *object, uint64_t size);
 };
 
-/* Within retriever/making/, functions return one of these or -errno. */
+/* What came of making an object, beside 0. */
 enum make_outcome {
 	MAKE_DONE,
 	MAKE_THERE,    /* the name is there already */
@@ -36,6 +36,10 @@ bool make_wants_data(const struct make_parent *parent, const struct source_attr 
 /* Whether the file system has so much room that data may come with names: the last twentieth is
  * kept for names alone.  A file without its data can be looked up, a missing name cannot. */
 bool make_has_room(int fd);
+
+/* Of a step whose -EEXIST says that another has the name: sets *outcome to MAKE_THERE or MAKE_DONE,
+ * and returns 0 or -errno. */
+int make_named(int ret, enum make_outcome *outcome);
 
 /* The path of a child below the source's root; NULL when it is too long for a record. g_free. */
 char *make_child_path(const char *parent, const char *name);

@@ -37,11 +37,11 @@ static int put_away(struct new_object *m, const struct stat *st)
 	return ret;
 }
 
-static int replace(struct new_object *m, const struct stat *st)
+static int replace(struct new_object *m, const struct stat *st, enum make_outcome *outcome)
 {
 	int ret = put_away(m, st);
 
-	return ret ? ret : create_object(m);
+	return ret ? ret : create_object(m, outcome);
 }
 
 /* Marks the directory as unfilled, so that it is listed (again). */
@@ -114,14 +114,17 @@ static int refresh_attributes(struct new_object *m, int fd)
 }
 
 /* Its ctime tells whether its attributes may have changed. */
-static int refresh_directory(struct new_object *m, int found)
+static int refresh_directory(struct new_object *m, int found, enum make_outcome *outcome)
 {
 	int fd, ret = 0;
 
+	*outcome = MAKE_THERE;
 	if (found == COPY_ALIKE && is_refreshed(m))
-		return MAKE_THERE;
-	if (found == COPY_ALIKE && new_object_lacks_attributes(m))
-		return MAKE_ASK;
+		return 0;
+	if (found == COPY_ALIKE && new_object_lacks_attributes(m)) {
+		*outcome = MAKE_ASK;
+		return 0;
+	}
 	fd = openat(m->dir_fd, m->as, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
@@ -130,7 +133,7 @@ static int refresh_directory(struct new_object *m, int found)
 	if (!ret)
 		ret = set_unfilled(m, fd);
 	close(fd);
-	return ret ? ret : MAKE_THERE;
+	return ret;
 }
 
 static int compare_names(const struct new_object *m, int found, const struct stat *st)
@@ -168,23 +171,25 @@ int refresh_compare(const struct new_object *m, struct stat *st)
 								    : compare_names(m, found, st);
 }
 
-int refresh_entry(struct new_object *m)
+int refresh_entry(struct new_object *m, enum make_outcome *outcome)
 {
 	struct stat st;
-	int ret, found = refresh_compare(m, &st);
+	int ret = 0, found = refresh_compare(m, &st);
 
 	m->absent = found == COPY_NOTHING;
 	if (found <= COPY_NOTHING)
-		ret = found < 0 ? found : create_object(m);
+		ret = found < 0 ? found : create_object(m, outcome);
+	else if (found < COPY_ALIKE && new_object_must_ask(m))
+		*outcome = MAKE_ASK;
 	else if (found < COPY_ALIKE)
-		ret = new_object_must_ask(m) ? MAKE_ASK : replace(m, &st);
+		ret = replace(m, &st, outcome);
 	else if (S_ISDIR(m->entry->attr.mode))
-		ret = refresh_directory(m, found);
+		ret = refresh_directory(m, found, outcome);
 	else
-		ret = MAKE_THERE;
+		*outcome = MAKE_THERE;
 	if (found == COPY_SAME)
 		m->here = true;
-	if (found >= COPY_ALIKE && ret == MAKE_THERE && m->parent->same)
+	if (found >= COPY_ALIKE && !ret && *outcome == MAKE_THERE && m->parent->same)
 		g_atomic_int_inc(m->parent->same);
 	attributes_clear(&m->carried);
 	return ret;

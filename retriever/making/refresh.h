@@ -16,7 +16,7 @@
 /* copy_mark_compare() of the object that has the name; COPY_OTHER also where it is not the same
  * file as the object's other names. */
 int refresh_compare(const struct new_object *m, struct stat *st);
-/* MAKE_DONE, MAKE_THERE, MAKE_ASK or -errno. */
-int refresh_entry(struct new_object *m);
+/* 0 with *outcome, never MAKE_ASK_BARE; or -errno. */
+int refresh_entry(struct new_object *m, enum make_outcome *outcome);
 
 #endif

@@ -84,13 +84,16 @@ static int give_project(const struct new_object *m)
 }
 
 /* found: COPY_ALIKE or better.  *other: it cannot be moved here. */
-static int take_alike(struct new_object *m, int found, int fd, bool *other)
+static int take_alike(struct new_object *m, int found, int fd, bool *other,
+		      enum make_outcome *outcome)
 {
 	uint64_t added = 0;
 	int ret;
 
-	if (found == COPY_ALIKE && new_object_lacks_attributes(m))
-		return MAKE_ASK_BARE;
+	if (found == COPY_ALIKE && new_object_lacks_attributes(m)) {
+		*outcome = MAKE_ASK_BARE;
+		return 0;
+	}
 	ret = found == COPY_ALIKE ? set_prior_attributes(m, fd) : 0;
 	if (!ret)
 		added = old_handles_add(m->retriever, m->entry, m->parent->prior_fd,
@@ -105,37 +108,40 @@ static int take_alike(struct new_object *m, int found, int fd, bool *other)
 		old_handles_name(m->retriever, m->entry, added);
 		count_taken(m, found);
 	}
-	return ret == -EEXIST ? MAKE_THERE : ret;
+	return make_named(ret, outcome);
 }
 
 /* fd: as of prior_compare(). */
-static bool take_found(struct new_object *m, int found, int fd, int *ret)
+static bool take_found(struct new_object *m, int found, int fd, enum make_outcome *outcome,
+		       int *ret)
 {
 	bool other = false;
 
-	*ret = found < COPY_ALIKE ? found : take_alike(m, found, fd, &other);
+	*ret = found < COPY_ALIKE ? MIN(found, 0) : take_alike(m, found, fd, &other, outcome);
 	if (found < 0 || (found >= COPY_ALIKE && !other))
 		return true;
 	if (found == COPY_NOTHING)
 		return false;
 	if (!new_object_must_ask(m))
 		return settle(m, ret);
-	*ret = MAKE_ASK;
+	*outcome = MAKE_ASK;
+	*ret = 0;
 	return other;
 }
 
-bool take_prior(struct new_object *m, int *ret)
+bool take_prior(struct new_object *m, enum make_outcome *outcome, int *ret)
 {
 	GMutex *lock = prior_lock(m->retriever->prior, m->as);
 	bool taken = true;
 	int found, fd = -1;
 
-	*ret = MAKE_THERE;
+	*outcome = MAKE_THERE;
+	*ret = 0;
 	/* it is where it was until we move it */
 	g_mutex_lock(lock);
 	if (faccessat(m->dir_fd, m->as, F_OK, AT_SYMLINK_NOFOLLOW) < 0) {
 		found = prior_compare(m->retriever, m->parent->prior_fd, m->entry, m->target, &fd);
-		taken = take_found(m, found, fd, ret);
+		taken = take_found(m, found, fd, outcome, ret);
 	}
 	if (fd >= 0)
 		close(fd);

@@ -6,8 +6,9 @@
 
 #include "retriever/making/new_object.h"
 
-/* *ret: as of create_object().  FALSE: nothing is taken, and the object has to be made. */
-bool take_prior(struct new_object *m, int *ret);
+/* TRUE: *ret is 0, with *outcome, or -errno.  FALSE: nothing is taken, and the object has to be
+ * made; *outcome and *ret mean nothing. */
+bool take_prior(struct new_object *m, enum make_outcome *outcome, int *ret);
 
 /* Counts a file that was taken, and its data. */
 void take_count(const struct new_object *m);

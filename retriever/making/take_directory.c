@@ -170,13 +170,13 @@ static int prepare_directory(struct new_object *m, int fd)
 }
 
 /* The name's lock held.  As take_directory(). */
-static bool move_directory(struct new_object *m, int fd, int *result)
+static bool move_directory(struct new_object *m, int fd, enum make_outcome *outcome)
 {
 	const struct backend_batch *listing = m->parent->listing;
 	g_autofree uint64_t *added = g_new(uint64_t, listing->entries->len + 1);
 	int ret;
 
-	*result = MAKE_THERE;
+	*outcome = MAKE_THERE;
 	if (is_there(m->dir_fd, m->as))
 		return true;
 	ret = unmark_all(fd, listing);
@@ -189,7 +189,7 @@ static bool move_directory(struct new_object *m, int fd, int *result)
 		ret = -errno;
 	if (!ret) {
 		name_old_handles(m, added);
-		*result = 0;
+		*outcome = MAKE_DONE;
 		return true;
 	}
 	attributes_clear(&m->carried);
@@ -226,7 +226,7 @@ static void note_brought(struct retriever *retriever, int fd)
 	object_unref(object);
 }
 
-bool take_directory(struct new_object *m, int *ret)
+bool take_directory(struct new_object *m, enum make_outcome *outcome)
 {
 	GMutex *lock = prior_lock(m->retriever->prior, m->as);
 	bool taken = false;
@@ -234,7 +234,7 @@ bool take_directory(struct new_object *m, int *ret)
 
 	if (m->dir_fd != m->parent->fd) /* what takes a dummy's place is made anew */
 		return false;
-	*ret = MAKE_ASK_BARE;
+	*outcome = MAKE_ASK_BARE;
 	if (new_object_lacks_attributes(m))
 		return true;
 	fd = open_prior(m->retriever, m->parent, m->entry->name);
@@ -242,10 +242,10 @@ bool take_directory(struct new_object *m, int *ret)
 		return false;
 	if (all_same(fd, m->parent->listing)) {
 		g_mutex_lock(lock);
-		taken = move_directory(m, fd, ret);
+		taken = move_directory(m, fd, outcome);
 		g_mutex_unlock(lock);
 	}
-	if (taken && !*ret) {
+	if (taken && *outcome == MAKE_DONE) {
 		count_directory(m);
 		note_brought(m->retriever, fd);
 	}

@@ -26,7 +26,7 @@
  * for the disk. */
 bool take_may(const struct retriever *retriever, const struct make_parent *parent,
 	      const struct source_entry *entry);
-/* Needs parent->listing.  Returns as take_prior(). */
-bool take_directory(struct new_object *m, int *ret);
+/* Needs parent->listing.  TRUE: see *outcome.  FALSE: nothing is taken; *outcome means nothing. */
+bool take_directory(struct new_object *m, enum make_outcome *outcome);
 
 #endif

@@ -163,10 +163,8 @@ static int make_dummy(const struct make_parent *parent, const struct source_entr
 		      enum make_outcome *outcome)
 {
 	g_autofree char *path = make_child_path(parent->path, entry->name);
-	const int ret = dummy_create(parent->fd, parent->inherits, entry, path);
 
-	*outcome = ret == -EEXIST ? MAKE_THERE : MAKE_DONE;
-	return ret == -EEXIST ? 0 : ret;
+	return make_named(dummy_create(parent->fd, parent->inherits, entry, path), outcome);
 }
 
 /* Numbers come again: roots of subvolumes have one and the same. */
