@@ -21,11 +21,11 @@ struct limits limits_of(long type, uint32_t block, bool ea_inode, uint32_t inode
 				       .links = 65000,
 				       .symlink = block - 1,
 				       .attributes.together = ea_inode ? 0 : block - BLOCK_HEAD,
-				       .attributes.first = inode_size ? INT32_MIN : 0,
-				       .attributes.last = inode_size == 128 ? INT32_MAX
-							  : inode_size	    ? EXT4_LAST
-									    : 0,
-				       .attributes.seconds = inode_size == 128,
+				       .attributes.times.first = inode_size ? INT32_MIN : 0,
+				       .attributes.times.last = inode_size == 128 ? INT32_MAX
+								: inode_size	  ? EXT4_LAST
+										  : 0,
+				       .attributes.times.whole_seconds = inode_size == 128,
 				       .fixed_inodes = true};
 	case XFS_SUPER_MAGIC:
 		return (struct limits){
@@ -36,8 +36,8 @@ struct limits limits_of(long type, uint32_t block, bool ea_inode, uint32_t inode
 				       .links = 65535,
 				       .symlink = 4095,
 				       .attributes.each = 16214,
-				       .attributes.first = -NS_LAST,
-				       .attributes.last = NS_LAST};
+				       .attributes.times.first = -NS_LAST,
+				       .attributes.times.last = NS_LAST};
 	default:
 		return (struct limits){.size = INT64_MAX, .links = UINT32_MAX, .symlink = 4095};
 	}

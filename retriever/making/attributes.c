@@ -35,78 +35,6 @@ struct attributes_place {
 	bool acl;		/* it has one: the group's bits of the mode are its mask */
 };
 
-/* What a loss of a kind says of the object; of an extended attribute see lose_xattr(). */
-static unsigned left_by(enum loss_kind kind, const char *text)
-{
-	static const unsigned left[LOSS_KINDS] = {[LOSS_ACL] = LEFT_ACL,
-						  [LOSS_OWNER] = LEFT_OWNER,
-						  [LOSS_MODE] = LEFT_MODE,
-						  [LOSS_TIME] = LEFT_TIME};
-
-	if (kind != LOSS_SOURCE)
-		return left[kind];
-	/* these at least are nothing that is carried */
-	return g_str_has_prefix(text, "trusted.") || g_str_has_prefix(text, "security.") ||
-			       g_str_has_prefix(text, "flags (")
-		       ? LEFT_SOURCE
-		       : LEFT_ACL | LEFT_OTHERS;
-}
-
-static void free_line(gpointer p)
-{
-	loss_line_clear(p);
-	g_free(p);
-}
-
-G_GNUC_PRINTF(3, 4)
-static void lose(struct attributes_result *carried, enum loss_kind kind, const char *format, ...)
-{
-	struct loss_line *line = g_new0(struct loss_line, 1);
-	va_list args;
-
-	va_start(args, format);
-	line->kind = kind;
-	line->text = g_strdup_vprintf(format, args);
-	va_end(args);
-	carried->left.what |= left_by(kind, line->text);
-	if (!carried->lost)
-		carried->lost = g_ptr_array_new_with_free_func(free_line);
-	g_ptr_array_add(carried->lost, line);
-}
-
-static void lose_xattr(struct attributes_result *carried, const char *name, uint32_t len,
-		       const char *why)
-{
-	lose(carried, LOSS_XATTR, "%s (" TEXT_COUNT ") could not be set (%s)", name,
-	     TEXT_COUNTED(len, "bytes"), why);
-	omissions_add(&carried->left, name);
-}
-
-int attributes_report(struct retriever *retriever, const struct attributes_result *carried,
-		      int dir_fd, const char *name)
-{
-	g_autofree char *path = NULL;
-	int ret = 0;
-
-	for (guint i = 0; carried->lost && i < carried->lost->len && !ret; i++) {
-		const struct loss_line *line = carried->lost->pdata[i];
-
-		if (line->kind != LOSS_VOLUME && !path) {
-			g_autofree char *dir = retriever_fd_path(dir_fd);
-
-			path = g_strconcat(dir, name ? "/" : NULL, name, NULL);
-		}
-		ret = losses_add(retriever->losses, line->kind,
-				 line->kind == LOSS_VOLUME ? "" : path, line->text);
-	}
-	return ret;
-}
-
-void attributes_clear(struct attributes_result *carried)
-{
-	g_clear_pointer(&carried->lost, g_ptr_array_unref);
-}
-
 bool attributes_take_answer(struct backend_request *req, struct source_entry *entry,
 			    struct source_xattrs **xattrs)
 {
@@ -141,13 +69,15 @@ static uint32_t new_id(const struct volume_config *config, bool group, uint32_t 
 	const uint32_t is = config_owner(config, group, id);
 
 	if (id == OWNER_NONE)
-		lose(carried, LOSS_OWNER,
-		     "the old server's %s is nobody who is known here: %u now, with no more rights "
-		     "than everybody",
-		     what, is);
+		attributes_lose(carried, LOSS_OWNER,
+				"the old server's %s is nobody who is known here: %u now, with no "
+				"more rights "
+				"than everybody",
+				what, is);
 	else if (owners_is_shared(owners, id))
-		lose(carried, LOSS_OWNER,
-		     "%s %u is kept, but another id of the old server becomes the same", what, id);
+		attributes_lose(carried, LOSS_OWNER,
+				"%s %u is kept, but another id of the old server becomes the same",
+				what, id);
 	return is;
 }
 
@@ -193,97 +123,11 @@ static mode_t close_mode(const struct attributes_place *at, mode_t mode,
 		mode &= ~(mode_t)(S_ISUID | S_ISGID) &
 			(07077 | ((mode & 7) << 6 & (mode & 070) << 3));
 	if (mode != was)
-		lose(carried, LOSS_MODE,
-		     "the mode %04o became %04o, because who had its rights is nobody here", was,
-		     mode);
+		attributes_lose(
+			carried, LOSS_MODE,
+			"the mode %04o became %04o, because who had its rights is nobody here", was,
+			mode);
 	return mode;
-}
-
-/* ---- times ---- */
-
-/* far: as of struct source_attr. */
-static void foresee_time(const struct attributes_room *room, const char *what, int64_t ns,
-			 int64_t far, struct attributes_result *carried)
-{
-	const int64_t seconds = far ? far : migrate_timespec(ns).tv_sec;
-	const bool known = room->first || room->last;
-
-	if (known && (far || seconds < room->first || seconds > room->last))
-		lose(carried, LOSS_TIME,
-		     "the time of %s is %lld seconds from 1970, and becomes the nearest that can "
-		     "be kept",
-		     what, (long long)seconds);
-	else if (!known && (seconds < 0 || seconds > INT32_MAX))
-		lose(carried, LOSS_TIME,
-		     "the time of %s is %lld seconds from 1970, which not every file system stores",
-		     what, (long long)seconds);
-}
-
-/* The fraction of an access is lost without a line for each object. */
-static void foresee_fraction(const struct attributes_room *room, const struct source_attr *attr,
-			     struct attributes_result *carried)
-{
-	const struct timespec mtime = migrate_timespec(attr->mtime);
-
-	if (room->seconds && mtime.tv_nsec && mtime.tv_sec >= room->first &&
-	    mtime.tv_sec <= room->last)
-		lose(carried, LOSS_TIME,
-		     "the time of modification has a fraction of a second, %09ld ns, which the new "
-		     "file system does not keep",
-		     mtime.tv_nsec);
-}
-
-static void compare_time(const char *what, int64_t ns, int64_t far, struct timespec is,
-			 struct attributes_result *carried)
-{
-	const struct timespec should = migrate_timespec(ns);
-
-	if (far || is.tv_sec != should.tv_sec)
-		lose(carried, LOSS_TIME,
-		     "the time of %s, %lld seconds from 1970, became %lld, the nearest that can be "
-		     "kept",
-		     what, (long long)(far ? far : should.tv_sec), (long long)is.tv_sec);
-}
-
-static void compare_fractions(const struct source_attr *attr, const struct stat *st,
-			      struct attributes_result *carried)
-{
-	const struct timespec mtime = migrate_timespec(attr->mtime);
-	const struct timespec atime = migrate_timespec(attr->atime);
-
-	if (mtime.tv_sec == st->st_mtim.tv_sec && mtime.tv_nsec != st->st_mtim.tv_nsec)
-		lose(carried, LOSS_TIME,
-		     "the time of modification, %lld.%09ld seconds from 1970, lost its fraction: "
-		     "%lld.%09ld now",
-		     (long long)mtime.tv_sec, mtime.tv_nsec, (long long)st->st_mtim.tv_sec,
-		     st->st_mtim.tv_nsec);
-	if (atime.tv_sec == st->st_atim.tv_sec && atime.tv_nsec != st->st_atim.tv_nsec)
-		lose(carried, LOSS_VOLUME,
-		     "times of access: the new file system keeps no fractions of a second");
-}
-
-static int set_times(const struct attributes_place *at, const struct source_attr *attr,
-		     struct attributes_result *carried)
-{
-	const char *name = at->name;
-	const int fd = at->fd;
-	struct timespec times[2] = {migrate_timespec(attr->atime), migrate_timespec(attr->mtime)};
-	struct stat st;
-
-	if (fd < 0) {
-		foresee_time(&at->room, "modification", attr->mtime, attr->far_mtime, carried);
-		foresee_time(&at->room, "access", attr->atime, attr->far_atime, carried);
-		foresee_fraction(&at->room, attr, carried);
-		return 0;
-	}
-	if ((name ? utimensat(fd, name, times, AT_SYMLINK_NOFOLLOW) : futimens(fd, times)) < 0)
-		return -errno;
-	if ((name ? fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) : fstat(fd, &st)) < 0)
-		return -errno;
-	compare_time("modification", attr->mtime, attr->far_mtime, st.st_mtim, carried);
-	compare_time("access", attr->atime, attr->far_atime, st.st_atim, carried);
-	compare_fractions(attr, &st, carried);
-	return 0;
 }
 
 /* ---- ACLs and extended attributes ---- */
@@ -404,19 +248,21 @@ static int set_acl(const struct volume_config *config, struct attributes_place *
 		at->acl |= access;
 		mode = acl_mode(acl);
 		if (access && said != *perms)
-			lose(carried, LOSS_MODE,
-			     "the mode was listed as %04o, but the ACL says %04o, which it is now",
-			     *perms, said);
+			attributes_lose(carried, LOSS_MODE,
+					"the mode was listed as %04o, but the ACL says %04o, which "
+					"it is now",
+					*perms, said);
 	}
 	acl_free(acl);
 	if (ret < 0)
 		return ret;
 	if (ret && access)
-		lose(carried, LOSS_ACL,
-		     "the ACL could not be set (%s): mode %04o instead, which grants nobody more",
-		     why, mode);
+		attributes_lose(carried, LOSS_ACL,
+				"the ACL could not be set (%s): mode %04o instead, which grants "
+				"nobody more",
+				why, mode);
 	else if (ret)
-		lose(carried, LOSS_ACL, "the %s could not be set (%s)", word, why);
+		attributes_lose(carried, LOSS_ACL, "the %s could not be set (%s)", word, why);
 	if (access)
 		*perms = mode;
 	return 0;
@@ -437,10 +283,10 @@ static int set_posix(const struct volume_config *config, struct attributes_place
 
 	if (access && acl->entries->len == 3) { /* the mode's */
 		if (mode != *perms)
-			lose(carried, LOSS_MODE,
-			     "the mode was listed as %04o, but the ACL says %04o, "
-			     "which it is now",
-			     *perms, mode);
+			attributes_lose(carried, LOSS_MODE,
+					"the mode was listed as %04o, but the ACL says %04o, "
+					"which it is now",
+					*perms, mode);
 		*perms = mode;
 		return 0;
 	}
@@ -479,8 +325,8 @@ static int put_beside(const struct volume_config *config, struct attributes_plac
 				&why);
 	if (ret <= 0)
 		return ret;
-	lose(carried, LOSS_ACL, "the NFSv4 ACL could not be %s (%s)",
-	     nt ? "set as a security descriptor" : "kept as " XATTR_NFS4_KEPT, why);
+	attributes_lose(carried, LOSS_ACL, "the NFSv4 ACL could not be %s (%s)",
+			nt ? "set as a security descriptor" : "kept as " XATTR_NFS4_KEPT, why);
 	omissions_add(&carried->left, nt ? XATTR_NTACL : XATTR_NFS4_KEPT);
 	return 0;
 }
@@ -496,10 +342,10 @@ static int set_nfs4(const struct volume_config *config, struct attributes_place 
 	at->translated = true;
 	nfs4_posix_init(&posix, acl, attr);
 	if (posix.lost->len)
-		lose(carried, LOSS_ACL,
-		     "the NFSv4 ACL became a POSIX ACL, without: %s; it "
-		     "was %.*s%s",
-		     posix.lost->str, TEXT_MAX, acl->text->str, cut ? " ..." : "");
+		attributes_lose(carried, LOSS_ACL,
+				"the NFSv4 ACL became a POSIX ACL, without: %s; it "
+				"was %.*s%s",
+				posix.lost->str, TEXT_MAX, acl->text->str, cut ? " ..." : "");
 	ret = set_posix(config, at, XATTR_ACL_ACCESS, posix.access, perms, carried);
 	if (!ret && posix.inherited)
 		ret = set_posix(config, at, XATTR_ACL_DEFAULT, posix.inherited, perms, carried);
@@ -520,7 +366,7 @@ static int set_xattr(struct attributes_place *at, const struct source_xattr *xat
 	if (ret == 0)
 		carried->xattrs = true;
 	if (ret > 0)
-		lose_xattr(carried, xattr->name, xattr->len, why);
+		attributes_lose_xattr(carried, xattr->name, xattr->len, why);
 	return MIN(ret, 0);
 }
 
@@ -550,12 +396,13 @@ static int set_all(const struct volume_config *config, struct attributes_place *
 	if (xattrs->acl_lost)
 		*perms &= 0700;
 	if (xattrs->project)
-		lose(carried, LOSS_VOLUME,
-		     "projects: what is in project %u there counts for none here: give its "
-		     "directory one with chattr -p",
-		     xattrs->project);
+		attributes_lose(
+			carried, LOSS_VOLUME,
+			"projects: what is in project %u there counts for none here: give its "
+			"directory one with chattr -p",
+			xattrs->project);
 	for (guint i = 0; i < xattrs->lost->len; i++)
-		lose(carried, LOSS_SOURCE, "%s", (char *)xattrs->lost->pdata[i]);
+		attributes_lose(carried, LOSS_SOURCE, "%s", (char *)xattrs->lost->pdata[i]);
 	return ret;
 }
 
@@ -579,11 +426,11 @@ static int set_descriptor(struct attributes_place *at, const struct windows *win
 		carried->acl = ret == 0;
 		return ret;
 	}
-	lose(carried, LOSS_ACL,
-	     "the security descriptor (" TEXT_COUNT
-	     ") could not be set (%s): nobody but the owner and "
-	     "administrators may do anything instead",
-	     TEXT_COUNTED(windows->acl_len, "bytes"), why);
+	attributes_lose(carried, LOSS_ACL,
+			"the security descriptor (" TEXT_COUNT
+			") could not be set (%s): nobody but the owner and "
+			"administrators may do anything instead",
+			TEXT_COUNTED(windows->acl_len, "bytes"), why);
 	if (ruling)
 		*perms = windows->closed_perms;
 	ret = put_xattr(at, XATTR_NTACL, windows->closed, windows->closed_len, &why);
@@ -595,22 +442,27 @@ static void lose_of_volume(struct attributes_result *carried, const struct windo
 			   bool ruling)
 {
 	if (ruling && windows->lost_owner)
-		lose(carried, LOSS_VOLUME, "owners: %s is nobody here: its files are user %u's",
-		     windows->lost_owner, windows->uid);
+		attributes_lose(carried, LOSS_VOLUME,
+				"owners: %s is nobody here: its files are user %u's",
+				windows->lost_owner, windows->uid);
 	if (ruling && windows->lost_group)
-		lose(carried, LOSS_VOLUME, "groups: %s is nobody here: its files are group %u's",
-		     windows->lost_group, windows->gid);
+		attributes_lose(carried, LOSS_VOLUME,
+				"groups: %s is nobody here: its files are group %u's",
+				windows->lost_group, windows->gid);
 	if (ruling && windows->less)
-		lose(carried, LOSS_VOLUME,
-		     "permission bits: some descriptors allow what smb-modes = descriptor does "
-		     "not: "
-		     "to others than owner, group and everybody, to who may be denied it, or more "
-		     "than read, write, execute");
+		attributes_lose(
+			carried, LOSS_VOLUME,
+			"permission bits: some descriptors allow what smb-modes = descriptor does "
+			"not: "
+			"to others than owner, group and everybody, to who may be denied it, or "
+			"more "
+			"than read, write, execute");
 	if (windows->no_sacl)
-		lose(carried, LOSS_VOLUME,
-		     "SACLs: the old server did not show them (it takes SeSecurityPrivilege)");
+		attributes_lose(
+			carried, LOSS_VOLUME,
+			"SACLs: the old server did not show them (it takes SeSecurityPrivilege)");
 	if (windows->no_streams)
-		lose(carried, LOSS_VOLUME, "streams: the old server cannot list them");
+		attributes_lose(carried, LOSS_VOLUME, "streams: the old server cannot list them");
 }
 
 /*
@@ -629,20 +481,22 @@ static int set_windows(const struct volume_config *config, struct attributes_pla
 	if (ruling)
 		*perms = windows->perms;
 	if (ruling && windows->bound_owner)
-		lose(carried, LOSS_OWNER,
-		     "its descriptor (OWNER RIGHTS) keeps its owner %s from changing it, and the "
-		     "owner of a file may always change its mode: user %u's, with no more rights "
-		     "than everybody",
-		     windows->bound_owner, windows->uid);
+		attributes_lose(carried, LOSS_OWNER,
+				"its descriptor (OWNER RIGHTS) keeps its owner %s from changing "
+				"it, and the "
+				"owner of a file may always change its mode: user %u's, with no "
+				"more rights "
+				"than everybody",
+				windows->bound_owner, windows->uid);
 	for (guint i = 0; i < xattrs->list->len && !ret; i++) {
 		ret = set_xattr(at, &g_array_index(xattrs->list, struct source_xattr, i), carried);
 		if (i == 0 && !ret)
 			ret = set_descriptor(at, windows, ruling, perms, carried);
 	}
 	for (guint i = 0; i < xattrs->lost->len; i++)
-		lose(carried, LOSS_SOURCE, "%s", (char *)xattrs->lost->pdata[i]);
+		attributes_lose(carried, LOSS_SOURCE, "%s", (char *)xattrs->lost->pdata[i]);
 	for (guint i = 0; i < windows->lost_streams->len; i++)
-		lose(carried, LOSS_XATTR, "%s", (char *)windows->lost_streams->pdata[i]);
+		attributes_lose(carried, LOSS_XATTR, "%s", (char *)windows->lost_streams->pdata[i]);
 	if (windows->lost_streams->len)
 		carried->left.what |= LEFT_OTHERS;
 	lose_of_volume(carried, windows, ruling);
@@ -706,7 +560,7 @@ static bool make_xattr_room(const struct attributes_place *at, struct attributes
 	if (!last)
 		return false;
 	size = at->name ? lgetxattr(path, last, NULL, 0) : fgetxattr(at->fd, last, NULL, 0);
-	lose_xattr(carried, last, (uint32_t)MAX(size, 0), TOO_BIG " beside others");
+	attributes_lose_xattr(carried, last, (uint32_t)MAX(size, 0), TOO_BIG " beside others");
 	return (at->name ? lremovexattr(path, last) : fremovexattr(at->fd, last)) == 0;
 }
 
@@ -732,7 +586,7 @@ static int close_attributes(const struct attributes_place *at, const struct sour
 	     errno != EOPNOTSUPP) ||
 	    fchmod(at->fd, 0) < 0)
 		return -errno;
-	ret = set_times(at, attr, carried);
+	ret = attributes_set_times(at->fd, at->name, &at->room.times, attr, carried);
 	carried->left.what |= LEFT_OWNER | LEFT_MODE | LEFT_ACL | LEFT_OTHERS;
 	return ret ? ret : mark_omissions(at, carried);
 }
@@ -753,7 +607,7 @@ int attributes_set(struct retriever *retriever, int fd, const struct source_attr
 	if (!ret && fchmod(fd, perms) < 0)
 		ret = -errno;
 	if (!ret)
-		ret = set_times(&at, attr, carried);
+		ret = attributes_set_times(at.fd, at.name, &at.room.times, attr, carried);
 	return ret ? ret : mark_omissions(&at, carried);
 }
 
@@ -767,7 +621,7 @@ uint32_t attributes_foresee(const struct volume_config *config, struct attribute
 	set_what_it_has(config, &at, false, attr, xattrs, &perms, carried);
 	if (!S_ISLNK(attr->mode))
 		close_mode(&at, (attr->mode & 07000) | perms, carried);
-	set_times(&at, attr, carried);
+	attributes_set_times(at.fd, at.name, &at.room.times, attr, carried);
 	return at.used;
 }
 
@@ -796,7 +650,7 @@ int attributes_set_node(struct retriever *retriever, int dir_fd, const char *nam
 		ret = set_node_mode(&at, close_mode(&at, (attr->mode & 07000) | perms, carried),
 				    carried->acl);
 	if (!ret)
-		ret = set_times(&at, attr, carried);
+		ret = attributes_set_times(at.fd, at.name, &at.room.times, attr, carried);
 	return ret ? ret : mark_omissions(&at, carried);
 }
 

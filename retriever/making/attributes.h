@@ -19,9 +19,8 @@
 #ifndef RETRIEVER_MAKING_ATTRIBUTES_H
 #define RETRIEVER_MAKING_ATTRIBUTES_H
 
-#include "lib/report/omissions.h"
-#include "lib/report/losses.h"
-#include "retriever/objects/retriever.h"
+#include "retriever/making/attributes_result.h"
+#include "retriever/making/attributes_times.h"
 
 /* Takes the answer of BACKEND_XATTRS: *xattrs, and newer attributes for the entry if there are any.
  * The entry keeps its atime if the object is unchanged otherwise, or if its bytes were asked for: a
@@ -29,12 +28,6 @@
  * another object than the entry, and nothing is taken. */
 bool attributes_take_answer(struct backend_request *req, struct source_entry *entry,
 			    struct source_xattrs **xattrs);
-
-struct attributes_result {
-	GPtrArray *lost;       /* of struct loss_line without paths; NULL: nothing */
-	bool acl, xattrs;      /* what it got */
-	struct omissions left; /* the mark that it got, if anything is lost */
-};
 
 /*
  * For a file or directory.  xattrs: NULL where extended attributes are not carried over.  inherits:
@@ -49,9 +42,7 @@ int attributes_set(struct retriever *retriever, int fd, const struct source_attr
 struct attributes_room {
 	uint32_t each;	   /* for a value */
 	uint32_t together; /* for all of them, names and heads too */
-	/* And which times it keeps: seconds from 1970; both 0: not known. */
-	int64_t first, last;
-	bool seconds; /* whole ones */
+	struct times_room times;
 };
 /*
  * Finds the losses that attributes_set() would find, without an object here, except those that only
@@ -70,11 +61,5 @@ int attributes_set_node(struct retriever *retriever, int dir_fd, const char *nam
 /* Called before attributes_set() on an object that was here already: removes attributes that
  * attributes_set() would not replace.  0 or -errno. */
 int attributes_strip(int fd);
-
-/* Puts the losses into the report: before the object is shown.  name: in dir_fd; NULL: dir_fd's
- * own.  0 or -errno. */
-int attributes_report(struct retriever *retriever, const struct attributes_result *carried,
-		      int dir_fd, const char *name);
-void attributes_clear(struct attributes_result *carried);
 
 #endif

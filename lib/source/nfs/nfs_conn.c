@@ -8,19 +8,19 @@
  * `again` in its old order: every request can be made twice.  What was in a slot each time goes to
  * the connection of trials (suspects.h).
  *
- * Only `lock` is there, and it is never held across done or a system call that waits.
+ * The only lock is the queue's (nfs_queue.h).
  */
 #include "lib/source/nfs/nfs_conn.h"
 
 #include <errno.h>
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "lib/base/thread.h"
 #include "lib/source/nfs/nfs4_owner.h"
 #include "lib/source/nfs/nfs_dialog.h"
 #include "lib/source/nfs/nfs_net.h"
+#include "lib/source/nfs/nfs_queue.h"
 #include "lib/source/nfs/nfs_reach.h"
 #include "lib/source/nfs/nfs_slots.h"
 
@@ -35,7 +35,6 @@
 G_STATIC_ASSERT(NFS_SLOTS <= NFS_GSS_CALLS);
 
 enum conn_state { CONN_DOWN, CONN_CONNECTING, CONN_PROBING, CONN_UP };
-enum { QUEUE_FIRST, QUEUE_LAST, QUEUES };
 
 struct nfs_conn {
 	struct nfs_server *server;
@@ -43,15 +42,10 @@ struct nfs_conn {
 	struct nfs_conn *trial; /* the connection that tries requests; NULL: this one is */
 	struct nfs_dialog dialog;
 	pthread_t thread;
-	int wake_fd;
 	atomic_uint load;
 	atomic_uint waited_for; /* requests that are not background, in the queue or under way */
 
-	pthread_mutex_t lock; /* guards the next four */
-	GQueue queue[QUEUES];
-	bool awake; /* the thread will look at the queue without being woken */
-	bool stop;
-	bool stopped;
+	struct nfs_queue queue;
 
 	/* The thread's own from here on. */
 	enum conn_state state;
@@ -112,41 +106,16 @@ static void complete_request(struct nfs_conn *conn, struct backend_request *req,
 	backend_complete(req, status);
 }
 
-static void wake_thread(struct nfs_conn *conn)
-{
-	const uint64_t one = 1;
-	ssize_t n;
-
-	do
-		n = write(conn->wake_fd, &one, sizeof(one));
-	while (n < 0 && errno == EINTR);
-}
-
 static void enqueue(struct nfs_conn *conn, struct backend_request *req)
 {
-	bool stopped, asleep = false;
-
 	backend_prepare(req);
 	req->backend.data = NULL;
 	req->backend.submitted = g_get_monotonic_time();
 	backend_watch_begin(&conn->server->watch);
 	atomic_fetch_add(&conn->load, request_weight(req));
 	atomic_fetch_add(&conn->waited_for, backend_is_waited_for(req));
-	pthread_mutex_lock(&conn->lock);
-	stopped = conn->stopped;
-	if (!stopped) {
-		g_queue_push_tail_link(
-			&conn->queue[req->priority == BACKEND_BACKGROUND ? QUEUE_LAST
-									 : QUEUE_FIRST],
-			&req->link);
-		asleep = !conn->awake;
-		conn->awake = true;
-	}
-	pthread_mutex_unlock(&conn->lock);
-	if (stopped)
+	if (!nfs_queue_add(&conn->queue, req))
 		complete_request(conn, req, -ECANCELED);
-	else if (asleep)
-		wake_thread(conn);
 }
 
 void nfs_conn_submit(struct nfs_conn *conn, struct backend_request *req)
@@ -201,18 +170,6 @@ static bool fits_window(const struct nfs_conn *conn, const struct backend_reques
 	return req->op != BACKEND_READ || conn->slots.bytes + req->count <= READ_BYTES;
 }
 
-/* The queue whose first request is next, or NULL.  With the lock. */
-static GQueue *next_queue(struct nfs_conn *conn)
-{
-	/* trials take long: there demand and background take turns */
-	bool last = !conn->trial && conn->turns % 2 && conn->queue[QUEUE_LAST].head;
-
-	for (unsigned i = last ? QUEUE_LAST : QUEUE_FIRST; i < QUEUES; i++)
-		if (conn->queue[i].head)
-			return &conn->queue[i];
-	return NULL;
-}
-
 /* FALSE: req needs no witness, or no more. */
 static bool call_witness(struct nfs_conn *conn, struct backend_request *req)
 {
@@ -244,23 +201,24 @@ static void go_on(struct nfs_conn *conn, struct backend_request *req, int status
 		send_call(conn, req);
 }
 
+/* Trials take long: there demand and background take turns. */
+static bool prefers_background(const struct nfs_conn *conn)
+{
+	return !conn->trial && conn->turns % 2;
+}
+
 static void fill_window(struct nfs_conn *conn)
 {
 	struct backend_request *req;
-	GQueue *queue;
 
 	while (conn->again.head && fits_window(conn, conn->again.head->data))
 		go_on(conn, g_queue_pop_head_link(&conn->again)->data,
 		      nfs_dialog_status(&conn->dialog));
 	while (!conn->again.head) {
-		pthread_mutex_lock(&conn->lock);
-		queue = next_queue(conn);
-		req = queue && fits_window(conn, queue->head->data) ? queue->head->data : NULL;
-		if (req)
-			g_queue_pop_head_link(queue);
-		pthread_mutex_unlock(&conn->lock);
-		if (!req)
+		req = nfs_queue_first(&conn->queue, prefers_background(conn));
+		if (!req || !fits_window(conn, req))
 			return;
+		nfs_queue_take(&conn->queue, req);
 		conn->turns++;
 		go_on(conn, req, nfs_dialog_begin(&conn->dialog, req));
 	}
@@ -330,12 +288,12 @@ static void start_connecting(struct nfs_conn *conn)
 	struct nfs_server *server = conn->server;
 
 	if (conn->failures > 0 && conn->failures % ASK_PORT_EVERY == 0)
-		nfs_reach_ask_port(server, conn->service, conn->wake_fd);
+		nfs_reach_ask_port(server, conn->service, conn->queue.wake_fd);
 	conn->at_once = false;
 	nfs_reach_end_context(server, conn->service, conn->address, &conn->auth.gss);
 	conn->address = (atomic_load(&server->address) + conn->failures) % server->n_addresses;
-	if (nfs_reach_connect(server, conn->service, conn->address, conn->wake_fd, &conn->link,
-			      &conn->auth.gss))
+	if (nfs_reach_connect(server, conn->service, conn->address, conn->queue.wake_fd,
+			      &conn->link, &conn->auth.gss))
 		enter_state(conn, CONN_CONNECTING);
 	else
 		drop_connection(conn);
@@ -551,24 +509,15 @@ enum prospect { PROSPECT_STOP, PROSPECT_READY, PROSPECT_BUSY, PROSPECT_IDLE };
 
 static enum prospect look_ahead(struct nfs_conn *conn)
 {
-	enum prospect prospect = PROSPECT_BUSY;
-	const GList *next = conn->again.head;
-	GQueue *queue;
+	struct backend_request *next;
 
-	pthread_mutex_lock(&conn->lock);
-	queue = next_queue(conn);
-	if (!next && queue)
-		next = queue->head;
-	/* With requests in the queue the thread waits for something other than more requests. */
-	conn->awake = queue;
-	if (conn->stop)
-		prospect = PROSPECT_STOP;
-	else if (next && conn->state == CONN_UP && fits_window(conn, next->data))
-		prospect = PROSPECT_READY;
-	else if (!next && conn->slots.in_flight == 0)
-		prospect = PROSPECT_IDLE;
-	pthread_mutex_unlock(&conn->lock);
-	return prospect;
+	if (nfs_queue_stops(&conn->queue, prefers_background(conn), &next))
+		return PROSPECT_STOP;
+	if (conn->again.head)
+		next = conn->again.head->data;
+	if (next && conn->state == CONN_UP && fits_window(conn, next))
+		return PROSPECT_READY;
+	return next || conn->slots.in_flight ? PROSPECT_BUSY : PROSPECT_IDLE;
 }
 
 /* Milliseconds until an idle session has to be renewed; -1: it need not be. */
@@ -648,7 +597,7 @@ static void handle_time(struct nfs_conn *conn, enum prospect prospect)
 
 static void poll_once(struct nfs_conn *conn, enum prospect prospect)
 {
-	struct pollfd polled[2] = {{.fd = conn->wake_fd, .events = POLLIN},
+	struct pollfd polled[2] = {{.fd = conn->queue.wake_fd, .events = POLLIN},
 				   {.fd = conn->link.fd, .events = POLLIN}};
 	uint64_t count;
 
@@ -658,7 +607,8 @@ static void poll_once(struct nfs_conn *conn, enum prospect prospect)
 		polled[1].events |= POLLOUT;
 	if (poll(polled, 2, sleep_ms(conn, prospect)) < 0)
 		return;
-	if (polled[0].revents && read(conn->wake_fd, &count, sizeof(count)) < 0 && errno != EAGAIN)
+	if (polled[0].revents && read(conn->queue.wake_fd, &count, sizeof(count)) < 0 &&
+	    errno != EAGAIN)
 		g_warning("eventfd: %s", g_strerror(errno));
 	if (conn->link.fd >= 0)
 		handle_events(conn, polled[1].revents);
@@ -672,20 +622,8 @@ static void cancel_all(struct nfs_conn *conn)
 		drop_connection(conn);
 	while (conn->again.head)
 		complete_request(conn, g_queue_pop_head_link(&conn->again)->data, -ECANCELED);
-	for (;;) {
-		GList *link;
-
-		pthread_mutex_lock(&conn->lock);
-		link = g_queue_pop_head_link(&conn->queue[QUEUE_FIRST]);
-		if (!link)
-			link = g_queue_pop_head_link(&conn->queue[QUEUE_LAST]);
-		conn->stopped = !link;
-		pthread_mutex_unlock(&conn->lock);
-		if (!link)
-			return;
-		req = link->data;
+	while ((req = nfs_queue_end(&conn->queue)))
 		complete_request(conn, req, -ECANCELED);
-	}
 }
 
 static void *conn_thread(void *user)
@@ -710,9 +648,7 @@ static void *conn_thread(void *user)
 
 void nfs_conn_free(struct nfs_conn *conn)
 {
-	if (conn->wake_fd >= 0)
-		close(conn->wake_fd);
-	pthread_mutex_destroy(&conn->lock);
+	nfs_queue_clear(&conn->queue);
 	rpc_stream_clear(&conn->stream);
 	g_free(conn->tx);
 	nfs_dialog_clear(&conn->dialog);
@@ -731,7 +667,6 @@ struct nfs_conn *nfs_conn_new(struct nfs_server *server, struct nfs_service *ser
 	conn->auth = server->auth;
 	nfs_dialog_init(&conn->dialog, &server->view, &conn->auth, service->probe,
 			service->version == 4);
-	conn->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	conn->link.fd = -1;
 	conn->at_once = at_once;
 	conn->unhurried = unhurried;
@@ -740,8 +675,8 @@ struct nfs_conn *nfs_conn_new(struct nfs_server *server, struct nfs_service *ser
 	rpc_stream_init(&conn->stream);
 	conn->tx_size = (size_t)(NFS_SLOTS + 1) * RPC_CALL_MAX;
 	conn->tx = g_malloc(conn->tx_size);
-	pthread_mutex_init(&conn->lock, NULL);
-	if (conn->wake_fd >= 0 && pthread_create(&conn->thread, NULL, conn_thread, conn) == 0)
+	if (nfs_queue_init(&conn->queue) &&
+	    pthread_create(&conn->thread, NULL, conn_thread, conn) == 0)
 		return conn;
 	nfs_conn_free(conn);
 	return NULL;
@@ -749,10 +684,7 @@ struct nfs_conn *nfs_conn_new(struct nfs_server *server, struct nfs_service *ser
 
 void nfs_conn_stop(struct nfs_conn *conn)
 {
-	pthread_mutex_lock(&conn->lock);
-	conn->stop = true;
-	pthread_mutex_unlock(&conn->lock);
-	wake_thread(conn);
+	nfs_queue_stop(&conn->queue);
 }
 
 void nfs_conn_join(struct nfs_conn *conn)

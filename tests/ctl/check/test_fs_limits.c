@@ -24,14 +24,14 @@ END_TEST
 
 START_TEST(times)
 {
-	struct attributes_room small = limits_of(EXT4_SUPER_MAGIC, 4096, false, 128).attributes;
-	struct attributes_room ext4 = limits_of(EXT4_SUPER_MAGIC, 4096, false, 256).attributes;
+	struct times_room small = limits_of(EXT4_SUPER_MAGIC, 4096, false, 128).attributes.times;
+	struct times_room ext4 = limits_of(EXT4_SUPER_MAGIC, 4096, false, 256).attributes.times;
 
-	ck_assert(small.seconds && !ext4.seconds);
+	ck_assert(small.whole_seconds && !ext4.whole_seconds);
 	ck_assert_int_eq(small.first, INT32_MIN);
 	ck_assert_int_eq(small.last, INT32_MAX);
 	ck_assert_int_eq(ext4.last, 15032385535);
-	ck_assert_int_eq(limits_of(EXT4_SUPER_MAGIC, 4096, false, 0).attributes.last, 0);
+	ck_assert_int_eq(limits_of(EXT4_SUPER_MAGIC, 4096, false, 0).attributes.times.last, 0);
 }
 END_TEST
 
