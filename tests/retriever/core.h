@@ -329,6 +329,13 @@ static inline void core_free(struct core *core)
 	g_free(core->map_groups);
 }
 
+/* For the end of a test: closes its last descriptor, too. */
+static inline void core_free_with(struct core *core, int fd)
+{
+	close(fd);
+	core_free(core);
+}
+
 /* A retriever in this process, attached, with a door. */
 static inline void core_start(struct core *core)
 {
@@ -542,6 +549,13 @@ static inline enum migrate_state core_state(int fd)
 	state = stub.state;
 	migrate_stub_clear(&stub);
 	return state;
+}
+
+/* What the file has is made durable, and nothing of it is missing. */
+static inline void core_sync_normal(struct core *core, int fd)
+{
+	ck_assert_int_eq(core_sync(core, fd), 0);
+	ck_assert_int_eq(core_state(fd), MIGRATE_NORMAL);
 }
 
 static inline bool core_present(int fd, uint64_t offset, uint64_t length)

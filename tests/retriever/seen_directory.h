@@ -91,8 +91,7 @@ static inline void end(void)
 {
 	listing_sum_free(seen);
 	g_array_unref(names_seen);
-	close(dir);
-	core_free(&core);
+	core_free_with(&core, dir);
 }
 
 static inline bool is_whole(void)

@@ -67,8 +67,7 @@ START_TEST(closes_with_requests_in_flight)
 	close(f);
 	close(g);
 	close(d);
-	close(e);
-	core_free(&core);
+	core_free_with(&core, e);
 }
 END_TEST
 
@@ -102,8 +101,7 @@ START_TEST(closes_with_deferred_fills_and_searches)
 	core_expect(g, 0, 1000, 2);
 	ck_assert_uint_eq(errors_count(core.retriever->errors), 0);
 	close(f);
-	close(g);
-	core_free(&core);
+	core_free_with(&core, g);
 }
 END_TEST
 

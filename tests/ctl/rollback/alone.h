@@ -23,15 +23,12 @@ static inline void go_back_but(const char *path, const char *text)
 {
 	struct way way;
 
-	trees_commit();
-	journal_store_close(journal);
-	way_open(&way);
+	way_begin_run(&way);
 	way_go(&way);
 	g_autofree char *line = line_of(&way, path);
 	ck_assert_msg(strstr(line, text) != NULL, "%s: %s", path, line);
 	ck_assert_uint_eq(way.tree->conflicts->len, 1);
-	way_close(&way);
-	open_store();
+	way_end_run(&way);
 }
 
 #endif

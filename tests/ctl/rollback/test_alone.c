@@ -144,8 +144,7 @@ START_TEST(made_deep)
 	move(LONG, "renamed");
 	sh("rm -rf " NEW_TREE "/renamed/" LONG);
 	note("renamed", JOURNAL_ENTRIES);
-	go_back(0);
-	same_trees();
+	go_back_whole();
 }
 END_TEST
 
@@ -189,8 +188,7 @@ START_TEST(unreadable_here)
 		   "d/new");
 	}
 	sh("setfattr -x security.migrate " NEW_TREE "/d");
-	go_back(0);
-	same_trees();
+	go_back_whole();
 }
 END_TEST
 
@@ -218,22 +216,18 @@ START_TEST(i12_unseen_here)
 	unseen_failure = damaged ? -ESTALE : -EACCES;
 	unseen_by_name = damaged ? -EBADMSG : 0;
 	for (unsigned i = 0; i < 2; i++) {
-		trees_commit();
-		journal_store_close(journal);
-		way_open(&way);
+		way_begin_run(&way);
 		way_go(&way);
 		g_autofree char *one = line_of(&way, "a/3"), *other = line_of(&way, "a/4");
 		ck_assert(strstr(one, "cannot be read here") &&
 			  strstr(other, "cannot be read here"));
 		ck_assert_uint_eq(way.tree->conflicts->len, damaged ? 2 : 3);
-		way_close(&way);
-		open_store();
+		way_end_run(&way);
 		sh("cd " OLD_TREE " && grep -q newer a/2 && grep -q new a/3 && grep -q old4 a/4 && "
 		   "test ! -e a/5 -a -e e/empty");
 	}
 	unseen_failure = 0;
-	go_back(0);
-	same_trees();
+	go_back_whole();
 }
 END_TEST
 
@@ -287,17 +281,14 @@ START_TEST(i12_unseen_directory_here)
 	unseen_failure = -ESTALE;
 	unseen_by_name = -EBADMSG;
 	for (unsigned i = 0; i < 2; i++) {
-		trees_commit();
-		journal_store_close(journal);
-		way_open(&way);
+		way_begin_run(&way);
 		way_go(&way);
 		ck_assert_uint_eq(way.tree->conflicts->len, 3);
 		for (unsigned j = 0; j < 3; j++) {
 			const struct problem *problem = way.tree->conflicts->pdata[j];
 			ck_assert_ptr_nonnull(strstr(problem->text, "cannot be read here"));
 		}
-		way_close(&way);
-		open_store();
+		way_end_run(&way);
 		sh("cd " OLD_TREE " && grep -q newer a/2 && test -e a/4 -a -e a/b/x -a -e a/b/c/y "
 		   "-a ! -e a/5 -a ! -e e -a ! -e a/b/newer");
 	}
@@ -305,8 +296,7 @@ START_TEST(i12_unseen_directory_here)
 	if (gap)
 		for (unsigned i = 0; i < 3; i++)
 			journal_store_correct(journal, &unseen[i], true, NULL, NULL);
-	go_back(0);
-	same_trees();
+	go_back_whole();
 }
 END_TEST
 
@@ -341,8 +331,7 @@ START_TEST(i12_unseen_here_since_a_gap)
 	open_store();
 	for (unsigned i = 0; i < G_N_ELEMENTS(seen); i++)
 		note_seen(seen[i]);
-	go_back(0);
-	same_trees();
+	go_back_whole();
 }
 END_TEST
 
@@ -359,8 +348,7 @@ START_TEST(unseen_in_what_came)
 		sh("cd " OLD_TREE "/d/in && test ! -e x && grep -q y y");
 	}
 	unseen_failure = 0;
-	go_back(0);
-	same_trees();
+	go_back_whole();
 }
 END_TEST
 
@@ -374,8 +362,7 @@ START_TEST(unseen_by_a_search)
 	unseen_by_name = -EBADMSG;
 	go_back_but("a/b", "cannot be read here");
 	unseen_failure = 0;
-	go_back(0);
-	same_trees();
+	go_back_whole();
 }
 END_TEST
 
@@ -388,9 +375,7 @@ START_TEST(unreadable_here_since_a_gap)
 	sh("cd " NEW_TREE " && mv a/3 d/3 && setfattr -n security.migrate -v damaged d");
 	note("a", JOURNAL_ENTRIES | JOURNAL_META | JOURNAL_SCANNED | JOURNAL_DIRECTORY);
 	note("d", JOURNAL_ENTRIES | JOURNAL_META | JOURNAL_SCANNED | JOURNAL_DIRECTORY);
-	trees_commit();
-	journal_store_close(journal);
-	way_open(&way);
+	way_begin_run(&way);
 	way_go(&way);
 	g_autofree char *line = line_of(&way, "d"), *moved = line_of(&way, "a/3");
 	ck_assert(*line && *moved);
@@ -415,8 +400,7 @@ START_TEST(unreadable_there)
 		   " && grep -q new a/2 && test -e a/3 -a ! -e d/new -a ! -e e/empty");
 	}
 	unlisted = NULL;
-	go_back(0);
-	same_trees();
+	go_back_whole();
 }
 END_TEST
 
@@ -465,8 +449,7 @@ START_TEST(hidden_there)
 		   " && grep -q new a/2 && ! grep -q new a/b/x && test ! -e a/b/new");
 	}
 	failing = NULL;
-	go_back(0);
-	same_trees();
+	go_back_whole();
 }
 END_TEST
 
@@ -484,16 +467,14 @@ START_TEST(one_look_fails)
 	failures = 1;
 	go_back_but("a/2", "it cannot be looked at on the old server: Permission denied");
 	sh("cd " OLD_TREE " && grep -q old2 a/2 && test -e a/new");
-	go_back(0);
-	same_trees();
+	go_back_whole();
 	/* what was carried, and has gone elsewhere here */
 	move("a/3", "e/3");
 	failing = "a/3";
 	failures = 1;
 	go_back_but("e/3", "it cannot be looked at on the old server: Permission denied");
 	sh("grep -q new " OLD_TREE "/a/3");
-	go_back(0);
-	same_trees();
+	go_back_whole();
 }
 END_TEST
 

@@ -32,8 +32,7 @@ START_TEST(quota_of_one)
 		sh("cd " OLD_TREE " && grep -q old a/2 && grep -q new a/3 && grep -q new d/new");
 	}
 	given_failure = 0;
-	go_back(0);
-	same_trees();
+	go_back_whole();
 }
 END_TEST
 
@@ -79,8 +78,7 @@ START_TEST(larger_than_the_room)
 		sh("cd " OLD_TREE " && grep -q old a/2 && grep -q new a/3 && grep -q new d/new");
 	}
 	sh("mount -o remount,size=64M " OLD_TREE);
-	go_back(0);
-	same_trees();
+	go_back_whole();
 }
 END_TEST
 
@@ -97,18 +95,14 @@ START_TEST(no_room_at_all)
 		change(path, JOURNAL_DATA,
 		       "echo new >>a/1; echo new >>a/2; echo new >>a/3; echo new >>a/4");
 	}
-	trees_commit();
-	journal_store_close(journal);
-	way_open(&way);
+	way_begin_run(&way);
 	sh("cd " OLD_TREE " && { head -c 4M /dev/zero >full 2>/dev/null || :; }");
 	ck_assert(!carry_out(way.tree, &stop_now, &way.done, &error));
 	ck_assert_msg(strstr(error->message, "No space left") != NULL, "%s", error->message);
 	g_error_free(error);
-	way_close(&way);
-	open_store();
+	way_end_run(&way);
 	sh("rm " OLD_TREE "/full");
-	go_back(0);
-	same_trees();
+	go_back_whole();
 }
 END_TEST
 
@@ -125,8 +119,7 @@ START_TEST(name_of_the_stage)
 		   " && grep -q new a/2 && grep -q old a/3 && test ! -e " TARGET_STAGE);
 	}
 	move(TARGET_STAGE, "renamed");
-	go_back(0);
-	same_trees();
+	go_back_whole();
 }
 END_TEST
 

@@ -6,8 +6,7 @@
 START_TEST(nothing)
 {
 	trees_make(FILL);
-	go_back(0);
-	same_trees();
+	go_back_whole();
 }
 END_TEST
 
@@ -31,10 +30,8 @@ START_TEST(every_kind)
 	move("a/b", "d/b");
 	take_away("a/5");
 	take_away("e/empty");
-	go_back(0);
-	same_trees();
-	go_back(0);
-	same_trees();
+	go_back_whole();
+	go_back_whole();
 }
 END_TEST
 
@@ -49,12 +46,10 @@ START_TEST(names_in_circles)
 	move("a", "e/b/c/a");
 	move("e/b", "a");
 	move("e", "a/c/e");
-	go_back(0);
-	same_trees();
+	go_back_whole();
 	move("a", "z");
 	move("z/c/a/3", "z/3");
-	go_back(0);
-	same_trees();
+	go_back_whole();
 }
 END_TEST
 
@@ -71,13 +66,11 @@ START_TEST(replaced)
 	take_away("e");
 	make("e", "echo file >e");
 	make("d/tmp", "ln a/3 d/tmp");
-	go_back(0);
-	same_trees();
+	go_back_whole();
 	take_away("a/3");
 	move("a/6", "a/2/in");
 	change("d/tmp", JOURNAL_DATA, "echo more >>d/tmp");
-	go_back(0);
-	same_trees();
+	go_back_whole();
 }
 END_TEST
 
@@ -119,8 +112,7 @@ START_TEST(times_of_directories)
 	take_away("a/b/tmp");
 	move("a/4", "e/4");
 	move("e/4", "a/4");
-	go_back(0);
-	same_trees();
+	go_back_whole();
 }
 END_TEST
 
@@ -135,8 +127,7 @@ START_TEST(trees_that_go_and_come)
 	sh("mkdir -p " NEW_TREE "/in/side && echo 1 >" NEW_TREE "/in/side/1 && ln " NEW_TREE
 	   "/in/side/1 " NEW_TREE "/in/2");
 	note_made("in");
-	go_back(0);
-	same_trees();
+	go_back_whole();
 }
 END_TEST
 
@@ -148,8 +139,7 @@ START_TEST(links_removed_with_directories)
 	sh("cd " NEW_TREE " && rm -r a/x d/b");
 	note("a", JOURNAL_ENTRIES | JOURNAL_SCANNED | JOURNAL_DIRECTORY);
 	note("d", JOURNAL_ENTRIES | JOURNAL_SCANNED | JOURNAL_DIRECTORY);
-	go_back(0);
-	same_trees();
+	go_back_whole();
 }
 END_TEST
 
@@ -160,8 +150,7 @@ START_TEST(a_file_in_the_place_of_a_directory)
 	take_away("a/b/c/d/e");
 	take_away("a/b/c/d");
 	make("a/b/c/d", "echo new >a/b/c/d");
-	go_back(0);
-	same_trees();
+	go_back_whole();
 	sh("test ! -e " OLD_TREE "/" TARGET_STAGE);
 }
 END_TEST
@@ -174,8 +163,7 @@ START_TEST(a_directory_in_the_place_of_a_link)
 	take_away("d/2");
 	make("d/2", "mkdir d/2");
 	make("d/2/3", "ln d/1 d/2/3");
-	go_back(0);
-	same_trees();
+	go_back_whole();
 }
 END_TEST
 
@@ -202,8 +190,7 @@ START_TEST(attributes_of_the_root_changed_there)
 	change(".", JOURNAL_META, "chmod 711 .");
 	go_back(0);
 	change(".", JOURNAL_META, "chmod 751 .");
-	go_back(0);
-	same_trees();
+	go_back_whole();
 	sh("setfacl -m u:7:x " OLD_TREE);
 	change(".", JOURNAL_META, "chmod 750 .");
 	go_back(1);
@@ -281,16 +268,13 @@ static void meanwhile(const char *theirs, unsigned conflicts)
 {
 	struct way way;
 
-	trees_commit();
-	journal_store_close(journal);
-	way_open(&way);
+	way_begin_run(&way);
 	sh("cd " OLD_TREE " && %s", theirs);
 	way_go(&way);
 	if (way.tree->conflicts->len != conflicts)
 		show(way.tree->conflicts);
 	ck_assert_uint_eq(way.tree->conflicts->len, conflicts);
-	way_close(&way);
-	open_store();
+	way_end_run(&way);
 }
 
 /* ACLs that do not show in a mode, of what is moved, linked, or a directory; and what he removes.
@@ -329,8 +313,7 @@ START_TEST(name_taken_meanwhile)
 	   "grep -q his e/b/his && test ! -e " TARGET_STAGE);
 	go_back(4); /* and his */
 	sh("cd " OLD_TREE " && grep -q old2 a/2 && test -e a/b/c/y && rm -r d/2 e/b");
-	go_back(0);
-	same_trees();
+	go_back_whole();
 }
 END_TEST
 
@@ -366,8 +349,7 @@ START_TEST(changed_and_name_taken_meanwhile)
 	change("d/2", JOURNAL_META, "chmod 640 d/2");
 	change("d/1", JOURNAL_DATA, "echo more >>d/1");
 	sh("rm " OLD_TREE "/d/[12]");
-	go_back(0);
-	same_trees();
+	go_back_whole();
 }
 END_TEST
 
@@ -488,14 +470,11 @@ START_TEST(left_and_changed_there)
 
 	trees_make(FILL);
 	change("a/1", JOURNAL_DATA, "echo ours >>a/1"); /* has two names */
-	trees_commit();
-	journal_store_close(journal);
-	way_open(&way);
+	way_begin_run(&way);
 	int fd = open(OLD_TREE "/a/1", O_RDWR | O_CLOEXEC);
 	way_go(&way);
 	ck_assert_uint_eq(way.tree->conflicts->len, 1);
-	way_close(&way);
-	open_store();
+	way_end_run(&way);
 	ck_assert_int_eq(write(fd, "theirs, which is longer\n", 24), 24);
 	close(fd);
 	go_back(1);
@@ -512,13 +491,10 @@ START_TEST(removed_since_the_plan)
 	const struct migrate_binding handle = handle_of("a/1");
 	const struct journal_place places[] = {{handle_of("a"), (char *)"1"},
 					       {handle_of("d"), (char *)"link"}};
-	trees_commit();
-	journal_store_close(journal);
-	way_open(&way);
+	way_begin_run(&way);
 	sh("rm " NEW_TREE "/a/1 " NEW_TREE "/d/link");
 	way_go(&way);
-	way_close(&way);
-	open_store();
+	way_end_run(&way);
 	for (unsigned i = 0; i < G_N_ELEMENTS(places); i++)
 		journal_store_removed(journal, &handle, false, &places[i]);
 	journal_store_gone(journal, &handle);
@@ -544,15 +520,12 @@ START_TEST(ended_and_changed_there)
 	make("e/new", "echo new >e/new");
 	take_away("a/2");
 	move("a/3", "d/3");
-	trees_commit();
-	journal_store_close(journal);
-	way_open(&way);
+	way_begin_run(&way);
 	sh("mount -o remount,ro " OLD_TREE);
 	ck_assert(!rollback_windows(way.tree, &way.plan, &stop_now, &way.done, &error));
 	g_clear_error(&error);
 	sh("mount -o remount,rw " OLD_TREE);
-	way_close(&way);
-	open_store();
+	way_end_run(&way);
 	wait_for_clocks();
 	sh("cd " OLD_TREE " && echo theirs >a/1 && echo his4 >a/4 && setfacl -m u:7:r a/2 a/3 && "
 	   "setfacl -m u:7:rx e");

@@ -53,9 +53,7 @@ START_TEST(an_empty_mount_point)
 	move("a", "c");
 	move("b", "d");
 	make("new", "echo new >new");
-	trees_commit();
-	journal_store_close(journal);
-	way_open(&way);
+	way_begin_run(&way);
 	way.tree->root->carried.fileid = 0;
 	ck_assert(check_same_tree(way.tree, NULL));
 	way_close(&way);
@@ -80,8 +78,7 @@ static bool is_same(void)
 	same = check_same_tree(way.tree, &error);
 	ck_assert(same == !error);
 	g_clear_error(&error);
-	way_close(&way);
-	open_store();
+	way_end_run(&way);
 	return same;
 }
 
@@ -119,8 +116,7 @@ START_TEST(one_name_put_aside)
 	   "touch " TARGET_STAGE "/%s",
 	   parked, parked);
 	ck_assert(is_same());
-	go_back(0);
-	same_trees();
+	go_back_whole();
 	sh("rm -r " OLD_TREE "/b");
 	ck_assert(!is_same());
 }
@@ -153,8 +149,7 @@ START_TEST(an_empty_tree_of_a_killed_run)
 	ck_assert(!is_same());
 	sh("mkdir " OLD_TREE "/" TARGET_STAGE);
 	ck_assert(is_same());
-	go_back(0);
-	same_trees();
+	go_back_whole();
 }
 END_TEST
 

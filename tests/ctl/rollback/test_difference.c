@@ -34,8 +34,7 @@ static void plan_is(unsigned found, unsigned same, unsigned todo)
 	ck_assert_uint_eq(way.plan.found, found);
 	ck_assert_uint_eq(way.plan.same, same);
 	ck_assert_uint_eq(way.tree->planned->len, todo);
-	way_close(&way);
-	open_store();
+	way_end_run(&way);
 }
 
 START_TEST(nothing_was_changed)

@@ -96,15 +96,12 @@ static void run(unsigned number)
 {
 	struct way way;
 
-	trees_commit();
-	journal_store_close(journal);
-	way_open(&way);
+	way_begin_run(&way);
 	shared->steps = 0;
 	shared->end_at = number;
 	way_go(&way);
 	shared->end_at = 0;
-	way_close(&way);
-	open_store();
+	way_end_run(&way);
 }
 
 /* In a process of its own, for its mounts.  Whether the step was reached. */
@@ -208,9 +205,7 @@ START_TEST(open_there)
 		fds[i] = open(path, O_RDWR | O_CLOEXEC);
 		ck_assert_int_ge(fds[i], 0);
 	}
-	trees_commit();
-	journal_store_close(journal);
-	way_open(&way);
+	way_begin_run(&way);
 	way_go(&way);
 	show(way.tree->conflicts);
 	ck_assert_uint_eq(way.tree->conflicts->len, 4); /* attributes are given all the same */
@@ -220,14 +215,12 @@ START_TEST(open_there)
 		ck_assert_ptr_nonnull(strstr(problem->text, "somebody has it open there"));
 		ck_assert_ptr_nonnull(strchr("124l", problem->path[2]));
 	}
-	way_close(&way);
-	open_store();
+	way_end_run(&way);
 	sh("cd /mnt/old && grep -q old1 a/1 && grep -q old2 a/2 && grep -q old4 [ad]/4 && "
 	   "! grep -q changed a/1 [ad]/4 && ! grep -q more a/l");
 	for (unsigned i = 0; i < G_N_ELEMENTS(paths); i++)
 		close(fds[i]);
-	go_back(0);
-	same_trees();
+	go_back_whole();
 }
 END_TEST
 

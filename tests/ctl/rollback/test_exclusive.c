@@ -53,9 +53,7 @@ static void go_back_held(unsigned left, const char *directory)
 	struct target_ops ops;
 	struct way way;
 
-	trees_commit();
-	journal_store_close(journal);
-	way_open(&way);
+	way_begin_run(&way);
 	ops = *way.target->ops;
 	ops.unsynced = unsynced;
 	ops.sync_names = sync_names;
@@ -69,8 +67,7 @@ static void go_back_held(unsigned left, const char *directory)
 	if (directory)
 		ck_assert_str_eq(((struct problem *)way.tree->conflicts->pdata[0])->path,
 				 directory);
-	way_close(&way);
-	open_store();
+	way_end_run(&way);
 }
 
 /* Somebody has it to himself on the old server: what comes and goes there is looked at again, and

@@ -47,9 +47,7 @@ START_TEST(another_by_its_name)
 	take_away("a/2");
 	object = (struct ledger_entry){.fileid = number_there(OLD_TREE "/a/2")};
 	carry(&three, &object);
-	trees_commit();
-	journal_store_close(journal);
-	way_open(&way);
+	way_begin_run(&way);
 	ck_assert(!tree_node(way.tree, &two)->there);
 	ck_assert_uint_eq(tree_node(way.tree, &three)->carried.fileid, object.fileid);
 	way_close(&way);
@@ -100,8 +98,7 @@ START_TEST(a_number_that_is_given_again)
 	carry(&two, &gone);
 	carry(&n, &object);
 	ledger_clear(&object);
-	go_back(0);
-	same_trees();
+	go_back_whole();
 }
 END_TEST
 
@@ -117,8 +114,7 @@ START_TEST(i7_staged_and_not_in_its_place)
 	make("d/2", "echo new >d/2");
 	const struct migrate_binding two = handle_of("d/2");
 	carry(&two, &object);
-	go_back(0);
-	same_trees();
+	go_back_whole();
 	sh("grep -q old " OLD_TREE "/d/1");
 }
 END_TEST

@@ -107,8 +107,7 @@ START_TEST(moved_meanwhile)
 	ck_assert_uint_eq(inode_of(OLD_TREE "/a/b/c/y"), below);
 	settle = NULL;
 	open_store();
-	go_back(0);
-	same_trees();
+	go_back_whole();
 	ck_assert_uint_eq(inode_of(OLD_TREE "/e/3"), file);
 	ck_assert_uint_eq(inode_of(OLD_TREE "/e/b"), dir);
 	ck_assert_uint_eq(inode_of(OLD_TREE "/e/b/c/y"), below);
@@ -190,8 +189,7 @@ START_TEST(into_the_place_of_what_was_moved)
 	sh("test $(stat -c %%a " OLD_TREE "/a/5) = 600");
 	settle = NULL;
 	open_store();
-	go_back(0);
-	same_trees();
+	go_back_whole();
 	ck_assert_uint_eq(inode_of(OLD_TREE "/a/3"), file);
 }
 END_TEST
@@ -224,8 +222,7 @@ START_TEST(removed_meanwhile)
 	way_close(&way);
 	settle = NULL;
 	open_store();
-	go_back(0);
-	same_trees();
+	go_back_whole();
 }
 END_TEST
 

@@ -13,15 +13,11 @@ START_TEST(searched)
 	handle = handle_of("a/b/c/y");
 	sh("echo more >>" NEW_TREE "/a/b/c/y");
 	journal_store_touch(journal, &handle, JOURNAL_DATA, NULL);
-	trees_commit();
-	journal_store_close(journal);
-	way_open(&way);
+	way_begin_run(&way);
 	g_autofree char *path = tree_path(tree_node(way.tree, &handle));
 	ck_assert_str_eq(path, "a/b/c/y");
-	way_close(&way);
-	open_store();
-	go_back(0);
-	same_trees();
+	way_end_run(&way);
+	go_back_whole();
 }
 END_TEST
 
@@ -46,9 +42,7 @@ START_TEST(each_name_once)
 	trees_make(FILL);
 	const struct migrate_binding handle = handle_of("a/1");
 	note("a/1", JOURNAL_DATA | JOURNAL_SCANNED);
-	trees_commit();
-	journal_store_close(journal);
-	way_open(&way);
+	way_begin_run(&way);
 	ck_assert_uint_eq(tree_node(way.tree, &handle)->at->len, 2);
 	way_close(&way);
 }
@@ -58,12 +52,9 @@ static unsigned loaded(void)
 {
 	struct way way;
 
-	trees_commit();
-	journal_store_close(journal);
-	way_open(&way);
+	way_begin_run(&way);
 	const unsigned nodes = way.tree->active->len;
-	way_close(&way);
-	open_store();
+	way_end_run(&way);
 	return nodes;
 }
 
@@ -113,8 +104,7 @@ START_TEST(came_along)
 	handle = handle_of("e/came/deep/f");
 	note_made("e/came");
 	written(&handle);
-	go_back(0);
-	same_trees();
+	go_back_whole();
 }
 END_TEST
 
@@ -161,9 +151,7 @@ START_TEST(skipped)
 	   "printf 'name\t" NEW_TREE "/a/never\tgiven up\n' >" NEW_TREE "/.migrate/report && "
 	   "printf 'name\t" NEW_TREE "/before/moved\tgiven up\n' >>" NEW_TREE "/.migrate/report && "
 	   "echo x >" OLD_TREE "/a/never");
-	trees_commit();
-	journal_store_close(journal);
-	way_open(&way);
+	way_begin_run(&way);
 	struct migrate_binding a = handle_of("a");
 	struct node *dir = tree_node(way.tree, &a);
 	ck_assert(listing_was_skipped(way.tree, tree_node_there(way.tree, dir, "never", 1)));

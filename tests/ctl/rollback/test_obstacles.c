@@ -13,8 +13,7 @@ START_TEST(exchanged)
 	move("a/b", "a/9");
 	move("d", "a/b");
 	move("a/9", "d");
-	go_back(0);
-	same_trees();
+	go_back_whole();
 }
 END_TEST
 
@@ -29,8 +28,7 @@ START_TEST(taken)
 	go_back(3);
 	sh("cd " OLD_TREE " && grep -q theirs e/1 && grep -q old1 a/1 && grep -q old2 a/2");
 	sh("rm " OLD_TREE "/e/1");
-	go_back(0);
-	same_trees();
+	go_back_whole();
 }
 END_TEST
 
@@ -44,8 +42,7 @@ START_TEST(over_a_link)
 	journal_store_moved(journal, &y, false, &(struct journal_place){handle_of("."), "y"},
 			    &(struct journal_place){handle_of("d"), "link"});
 	note("a/b/x", JOURNAL_META);
-	go_back(0);
-	same_trees();
+	go_back_whole();
 }
 END_TEST
 

@@ -21,10 +21,8 @@ START_TEST(many)
 	make("d/symlink", "ln -s to d/symlink");
 	make("d/pipe", "mkfifo d/pipe");
 	carry_batch_files = 70;
-	go_back(0);
-	same_trees();
-	go_back(0);
-	same_trees();
+	go_back_whole();
+	go_back_whole();
 }
 END_TEST
 
@@ -44,9 +42,7 @@ START_TEST(without_room)
 		change(path, JOURNAL_DATA, command);
 	}
 	sh("mount -o remount,size=1M " OLD_TREE);
-	trees_commit();
-	journal_store_close(journal);
-	way_open(&way);
+	way_begin_run(&way);
 	ck_assert(!carry_out(way.tree, &stop_now, &way.done, &error));
 	ck_assert_ptr_nonnull(strstr(error->message, "it cannot be made on the old server"));
 	g_clear_error(&error);
@@ -54,8 +50,7 @@ START_TEST(without_room)
 	sh("cd " OLD_TREE " && for i in $(seq 40); do grep -qx old$i a/$i || exit 1; done");
 	sh("mount -o remount,size=50%% " OLD_TREE);
 	open_store();
-	go_back(0);
-	same_trees();
+	go_back_whole();
 }
 END_TEST
 
@@ -77,9 +72,7 @@ START_TEST(a_power_cut_here)
 
 	trees_make("echo old >file && touch -d 2001-02-03 file");
 	change("file", JOURNAL_DATA, "echo new >file");
-	trees_commit();
-	journal_store_close(journal);
-	way_open(&way);
+	way_begin_run(&way);
 	syncs = (unsigned)_i;
 	ck_assert(!carry_out(way.tree, &stop_now, &way.done, &error));
 	ck_assert_ptr_nonnull(strstr(error->message, "is not durable"));
@@ -90,8 +83,7 @@ START_TEST(a_power_cut_here)
 	sh("cd " NEW_TREE " && echo old >file && touch -d 2001-02-03 file");
 	syncs = UINT_MAX;
 	open_store();
-	go_back(0);
-	same_trees();
+	go_back_whole();
 }
 END_TEST
 

@@ -37,10 +37,8 @@ START_TEST(a_directory_renamed_in_a_gap)
 	sh("cd " NEW_TREE " && mv a z");
 	note_seen("z");
 	root_seen();
-	go_back(0);
-	same_trees();
-	go_back(0);
-	same_trees();
+	go_back_whole();
+	go_back_whole();
 }
 END_TEST
 
@@ -52,8 +50,7 @@ START_TEST(lost_found_renamed)
 	sh("cd " NEW_TREE " && mv lost+found z");
 	note_seen("z");
 	root_seen();
-	go_back(0);
-	same_trees();
+	go_back_whole();
 }
 END_TEST
 
@@ -75,8 +72,7 @@ START_TEST(touched_there_alone)
 	ledger = ledger_open("/mnt/carried", switched, true, NULL);
 	ck_assert(ledger_put(ledger, &handle, &object, NULL) && ledger_commit(ledger, NULL));
 	ledger_close(ledger);
-	go_back(0);
-	same_trees();
+	go_back_whole();
 }
 END_TEST
 
@@ -91,8 +87,7 @@ START_TEST(links_in_directories_renamed_in_a_gap)
 	note_seen("e/c");
 	note_seen("z/x");
 	root_seen();
-	go_back(0);
-	same_trees();
+	go_back_whole();
 }
 END_TEST
 
@@ -129,8 +124,7 @@ START_TEST(a_link_in_a_gap_in_what_was_moved)
 	note_seen("e");
 	note_seen("e/b");
 	note_seen("a/x");
-	go_back(0);
-	same_trees();
+	go_back_whole();
 }
 END_TEST
 
@@ -159,8 +153,7 @@ START_TEST(a_link_of_what_came_along)
 	root_seen();
 	note_seen("a");
 	note_seen("z");
-	go_back(0);
-	same_trees();
+	go_back_whole();
 }
 END_TEST
 
@@ -171,8 +164,7 @@ START_TEST(directories_swapped_in_a_gap)
 	note_seen("a");
 	note_seen("d");
 	root_seen();
-	go_back(0);
-	same_trees();
+	go_back_whole();
 }
 END_TEST
 
@@ -208,8 +200,7 @@ START_TEST(others_in_their_places_in_a_gap)
 	note_seen("a/3");
 	note_seen("a/6");
 	note_seen("d/link");
-	go_back(0);
-	same_trees();
+	go_back_whole();
 }
 END_TEST
 
@@ -220,15 +211,12 @@ START_TEST(the_root)
 	change("a/1", JOURNAL_DATA, "echo ours >>a/1");
 	go_back(0);
 	change(".", JOURNAL_META, "chmod 700 .");
-	go_back(0);
-	same_trees();
+	go_back_whole();
 	sh("cd " OLD_TREE " && mkdir " TARGET_STAGE "; touch .");
 	change("a/2", JOURNAL_DATA, "echo ours >>a/2");
-	go_back(0);
-	same_trees();
+	go_back_whole();
 	sh("cd " OLD_TREE " && mkdir " TARGET_STAGE " && rmdir " TARGET_STAGE);
-	go_back(0);
-	same_trees();
+	go_back_whole();
 }
 END_TEST
 
@@ -244,9 +232,7 @@ START_TEST(planned)
 	change("a/2", JOURNAL_DATA, "printf 1234567 >a/2");
 	move("a/3", "a/33");
 	take_away("a/4");
-	trees_commit();
-	journal_store_close(journal);
-	way_open(&way);
+	way_begin_run(&way);
 	ck_assert_uint_eq(way.plan.made, 2);
 	ck_assert_uint_eq(way.plan.changed, 1);
 	ck_assert_uint_eq(way.plan.renamed, 1);
@@ -267,8 +253,7 @@ START_TEST(replaced_and_left)
 	trees_make(FILL);
 	move("a/1", "a/2");
 	move("a/2", "e/1");
-	go_back(0);
-	same_trees();
+	go_back_whole();
 }
 END_TEST
 
@@ -277,21 +262,17 @@ START_TEST(one_link_goes)
 {
 	trees_make(FILL);
 	take_away("d/link");
-	go_back(0);
-	same_trees();
+	go_back_whole();
 	change("a/1", JOURNAL_DATA, "echo more >>a/1");
-	go_back(0);
-	same_trees();
+	go_back_whole();
 	make("e/1", "ln a/1 e/1");
 	go_back(0);
 	take_away("e/1");
-	go_back(0);
-	same_trees();
+	go_back_whole();
 	make("e/1", "ln a/1 e/1");
 	go_back(0);
 	take_away("a/1");
-	go_back(0);
-	same_trees();
+	go_back_whole();
 }
 END_TEST
 
@@ -325,8 +306,7 @@ START_TEST(scanned)
 	note("e/3", JOURNAL_DATA | JOURNAL_META | JOURNAL_SCANNED);
 	note("e/new", JOURNAL_DATA | JOURNAL_META | JOURNAL_SCANNED);
 	note("a/5", JOURNAL_DATA | JOURNAL_META | JOURNAL_SCANNED);
-	go_back(0);
-	same_trees();
+	go_back_whole();
 }
 END_TEST
 
@@ -468,9 +448,7 @@ START_TEST(moved_into_what_is_gone_there)
 	move("d/x", "a/b/c/x");
 	make("a/b/c/new", "echo new >a/b/c/new");
 	sh("mv /mnt/old/a/b /mnt/old/theirs");
-	trees_commit();
-	journal_store_close(journal);
-	way_open(&way);
+	way_begin_run(&way);
 	way_go(&way);
 	for (guint i = 0; i < way.tree->conflicts->len; i++) {
 		const struct problem *problem = way.tree->conflicts->pdata[i];
@@ -478,8 +456,7 @@ START_TEST(moved_into_what_is_gone_there)
 		ck_assert_msg(g_str_has_prefix(problem->path, "a/b"), "%s", problem->path);
 	}
 	ck_assert_uint_ge(way.tree->conflicts->len, 3);
-	way_close(&way);
-	open_store();
+	way_end_run(&way);
 	sh("cd /mnt/old && test -e d/x && test ! -e .migrate-rollback");
 }
 END_TEST

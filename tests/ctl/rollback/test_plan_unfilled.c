@@ -195,9 +195,7 @@ static void stub_in_what_is_unfilled(bool known)
 		note_seen("d/x");
 	note_made("d/x");
 	const struct migrate_binding x = handle_of("d/x");
-	trees_commit();
-	journal_store_close(journal);
-	way_open(&way);
+	way_begin_run(&way);
 	ck_assert(tree_node(way.tree, &x)->there);
 	ck_assert_uint_eq(way.tree->conflicts->len, 0);
 	ck_assert_uint_eq(way.plan.made, 0);

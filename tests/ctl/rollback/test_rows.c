@@ -16,12 +16,9 @@ static unsigned loaded(void)
 {
 	struct way way;
 
-	trees_commit();
-	journal_store_close(journal);
-	way_open(&way);
+	way_begin_run(&way);
 	const unsigned nodes = way.tree->active->len;
-	way_close(&way);
-	open_store();
+	way_end_run(&way);
 	return nodes;
 }
 
@@ -37,8 +34,7 @@ START_TEST(counts_once)
 	ck_assert_uint_eq(loaded(), 1);
 	change("a/1", JOURNAL_DATA, "echo more >>a/1");
 	ck_assert_uint_eq(loaded(), 2);
-	go_back(0);
-	same_trees();
+	go_back_whole();
 }
 END_TEST
 
@@ -101,15 +97,13 @@ START_TEST(windows)
 	ck_assert_uint_eq(parts.renamed, whole.renamed);
 	ck_assert_uint_eq(parts.removed, whole.removed);
 	ck_assert_uint_eq(parts.bytes, whole.bytes);
-	go_back(0);
-	same_trees();
+	go_back_whole();
 	/* what was made and carried changes, in windows as well; and directories count as done */
 	change("n/m/0", JOURNAL_DATA, "echo more >>n/m/0");
 	change("n/m/1", JOURNAL_META, "chmod 600 n/m/1");
 	change("d/new1", JOURNAL_META, "chown -h 5 d/new1");
 	make("n/m/5", "echo new >n/m/5");
-	go_back(0);
-	same_trees();
+	go_back_whole();
 	rows_at_once = 100;
 	ck_assert_uint_eq(loaded(), 1);
 }
@@ -126,8 +120,7 @@ static void go_without_windows(void)
 	rows_at_once = 1;
 	way_open(&way);
 	ck_assert(carry_out(way.tree, &stop_now, &way.done, &error));
-	way_close(&way);
-	open_store();
+	way_end_run(&way);
 	rows_at_once = 100;
 }
 
@@ -142,8 +135,7 @@ START_TEST(ended_before_windows)
 	go_without_windows();
 	sh("test ! -e " OLD_TREE "/e/x && grep -q old5 " OLD_TREE "/a/5");
 	make("d/x", "ln e/x d/x");
-	go_back(0);
-	same_trees();
+	go_back_whole();
 }
 END_TEST
 
@@ -165,10 +157,8 @@ START_TEST(no_list)
 	ck_assert(strstr(error->message, "/mnt/carried"));
 	g_clear_error(&error);
 	sh("mv /mnt/elsewhere /mnt/carried");
-	way_close(&way);
-	open_store();
-	go_back(0);
-	same_trees();
+	way_end_run(&way);
+	go_back_whole();
 }
 END_TEST
 
@@ -187,8 +177,7 @@ START_TEST(taken_place)
 		sh("cd " OLD_TREE "/e && grep -q new x && grep -q theirs y && grep -q new z");
 	}
 	sh("rm " OLD_TREE "/e/y");
-	go_back(0);
-	same_trees();
+	go_back_whole();
 }
 END_TEST
 
@@ -210,8 +199,7 @@ START_TEST(stays)
 		   "grep -q theirs e/z && grep -q theirs e/b && grep -q new e/x");
 	}
 	sh("rm " OLD_TREE "/e/z " OLD_TREE "/e/b");
-	go_back(0);
-	same_trees();
+	go_back_whole();
 }
 END_TEST
 
@@ -263,8 +251,7 @@ START_TEST(outside)
 	way.config.root = (char *)NEW_TREE "/e";
 	way.tree = tree_open(&way.config, way.reader, way.ledger, way.target, switched, NULL);
 	ck_assert(way.tree && plan_make(way.tree, &way.plan, NULL));
-	way_close(&way);
-	open_store();
+	way_end_run(&way);
 	ck_assert_int_eq(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used), 0);
 	ck_assert_int_lt(used.tv_sec, 3);
 }
@@ -303,8 +290,7 @@ static void go_with(const struct target_ops *other, unsigned conflicts, unsigned
 	ck_assert_uint_eq(way.tree->conflicts->len, conflicts);
 	ck_assert_uint_eq(way.tree->losses->len, losses);
 	ck_assert_uint_eq(way.done.left, 0);
-	way_close(&way);
-	open_store();
+	way_end_run(&way);
 }
 
 static bool is_noted(const char *path)
@@ -338,8 +324,7 @@ START_TEST(no_words)
 		ck_assert(is_noted("d/z") && is_noted("d"));
 		ck_assert(!is_noted("a") && !is_noted("a/z:") && !is_noted("e/n:/x"));
 	}
-	go_back(0);
-	same_trees();
+	go_back_whole();
 }
 END_TEST
 
@@ -356,8 +341,7 @@ START_TEST(in_use)
 	rows_at_once = _i ? 1 : rows_at_once;
 	go_with(&other, 1, 0);
 	sh("test -d " OLD_TREE "/a/3 && test -e " OLD_TREE "/e/y");
-	go_back(0);
-	same_trees();
+	go_back_whole();
 }
 END_TEST
 

@@ -290,13 +290,10 @@ static void renamed_after(unsigned number)
 	make("a/later", "echo later >a/later"); /* so that both are compared */
 	make("b/later", "echo later >b/later");
 	for (unsigned i = 0; i < 2; i++) {
-		trees_commit();
-		journal_store_close(journal);
-		way_open(&way);
+		way_begin_run(&way);
 		way_go(&way);
 		ck_assert_uint_gt(way.tree->conflicts->len, 0);
-		way_close(&way);
-		open_store();
+		way_end_run(&way);
 		sh(THEIRS " | diff /mnt/theirs - && cd " OLD_TREE
 			  " && test -e a/later -a -e b/later");
 	}
@@ -418,8 +415,7 @@ START_TEST(i12_written_here_before_a_kill)
 	go_to_step(2);
 	intrude = NULL;
 	note("1", JOURNAL_DATA);
-	go_back(0);
-	same_trees();
+	go_back_whole();
 }
 END_TEST
 
@@ -464,9 +460,7 @@ static void moved_after(int which, unsigned number)
 	if (moves[which].settles)
 		go_back(0);
 	change(b, moves[which].flags, moves[which].later);
-	trees_commit();
-	journal_store_close(journal);
-	way_open(&way);
+	way_begin_run(&way);
 	way_go(&way);
 	ck_assert_uint_gt(way.tree->conflicts->len, 0);
 	way_close(&way);
@@ -554,12 +548,9 @@ START_TEST(i12_rights_given_before_a_kill)
 	change("d/f", JOURNAL_META, "chmod 600 d/f");
 	change("d/e", JOURNAL_META, "chmod 700 d/e");
 	change(".", JOURNAL_META | JOURNAL_DIRECTORY, "chmod 711 .");
-	trees_commit();
-	journal_store_close(journal);
-	way_open(&way);
+	way_begin_run(&way);
 	way_go(&way);
-	way_close(&way);
-	open_store();
+	way_end_run(&way);
 	sh("cd " OLD_TREE " && test $(getfacl -n . d d/f d/e | grep -c user:7:) = 4");
 }
 END_TEST

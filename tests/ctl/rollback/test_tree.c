@@ -29,9 +29,7 @@ START_TEST(paths)
 	move("a/b", "e/b");
 	move("e", "z");
 	struct migrate_binding y = handle_of("z/b/c/y"), c = handle_of("z/b/c"), z = handle_of("z");
-	trees_commit();
-	journal_store_close(journal);
-	way_open(&way);
+	way_begin_run(&way);
 	g_autofree char *there = tree_path(tree_node(way.tree, &y));
 	ck_assert_str_eq(there, "a/b/c/y");
 	g_autofree char *dir = tree_path(tree_node(way.tree, &c));
@@ -74,9 +72,7 @@ START_TEST(what_is_left_unsettles_its_directories)
 	trees_make(FILL);
 	move("a/2", "e/2");
 	struct migrate_binding file = handle_of("e/2"), a = handle_of("a"), e = handle_of("e");
-	trees_commit();
-	journal_store_close(journal);
-	way_open(&way);
+	way_begin_run(&way);
 	ck_assert(!tree_node(way.tree, &a)->unsettled && !tree_node(way.tree, &e)->unsettled);
 	tree_unsettle(tree_node(way.tree, &file));
 	ck_assert(tree_node(way.tree, &a)->unsettled);

@@ -341,6 +341,20 @@ static inline void way_close(struct way *way)
 	journal_close(way->reader);
 }
 
+/* The store is let go of until way_end_run(): one process opens it once. */
+static inline void way_begin_run(struct way *way)
+{
+	trees_commit();
+	journal_store_close(journal);
+	way_open(way);
+}
+
+static inline void way_end_run(struct way *way)
+{
+	way_close(way);
+	open_store();
+}
+
 static inline void show(const GPtrArray *problems)
 {
 	for (guint i = 0; i < problems->len; i++) {
@@ -350,22 +364,19 @@ static inline void show(const GPtrArray *problems)
 	}
 }
 
-/* The store is let go of meanwhile: one process opens it once. */
+/* A run that lists so many conflicts. */
 static inline void go_back(unsigned conflicts)
 {
 	struct way way;
 
-	trees_commit();
-	journal_store_close(journal);
-	way_open(&way);
+	way_begin_run(&way);
 	way_go(&way);
 	if (way.tree->conflicts->len != conflicts)
 		show(way.tree->conflicts);
 	ck_assert_uint_eq(way.tree->conflicts->len, conflicts);
 	ck_assert_uint_eq(way.done.left, 0);
 	ck_assert_uint_eq(way.tree->losses->len, 0);
-	way_close(&way);
-	open_store();
+	way_end_run(&way);
 }
 
 /* Names, types, bytes, links, modes, owners, times (of directories, too), ACLs. */
@@ -374,6 +385,13 @@ static inline void same_trees(void)
 	sh("out=$(rsync -naiHAX --filter='-x trusted.quickmigrate.*' --checksum --delete "
 	   "--exclude=/.migrate " NEW_TREE "/ " OLD_TREE
 	   "/) && { test -z \"$out\" || { printf '%%s\n' \"$out\" >&2; false; }; }");
+}
+
+/* A run without a conflict, and then the trees are the same. */
+static inline void go_back_whole(void)
+{
+	go_back(0);
+	same_trees();
 }
 
 #endif

@@ -44,8 +44,7 @@ START_TEST(saves_as_a_whole)
 	g_free(text);
 	ck_assert(g_file_get_contents(path, &text, NULL, NULL));
 	ck_assert_str_eq(text, "short");
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -58,8 +57,7 @@ START_TEST(clears_one_level)
 	ck_assert_uint_eq(count_names(fd), 0);
 	shell("cd %s && mkdir -p a/b", core.root);
 	ck_assert_int_lt(own_clear(fd), 0);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -103,8 +101,7 @@ START_TEST(walks_a_tree)
 	ck_assert_int_eq(own_count(fd, "none", 100), 0);
 	shell("cd %s && touch t/a/stop", core.root);
 	ck_assert_int_eq(own_walk(fd, "t", note, seen), 7);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -131,8 +128,7 @@ START_TEST(subvolumes)
 	ck_assert_int_eq(own_walk(fd, "t", note_outside, seen), 0);
 	ck_assert_str_eq(seen->str, "subvolume/d subvolume/ / ");
 	ck_assert_int_eq(own_remove(fd, "t"), 0);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -154,8 +150,7 @@ START_TEST(one_that_cannot_be_looked_at)
 	ck_assert_int_eq(own_walk(fd, "t", note, seen), -EIO);
 	shell("touch %s/t/stop", core.root);
 	ck_assert_int_eq(own_walk(fd, "t", note, seen), 7);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -198,8 +193,7 @@ START_TEST(walks_a_deep_tree)
 	ck_assert_int_eq(own_count(fd, "d", 100000), 5 * DEPTH);
 	ck_assert_int_eq(own_remove(fd, "d"), 0);
 	ck_assert(!is_there(core.root, "d"));
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -223,8 +217,7 @@ START_TEST(removes_nothing_else)
 	ck_assert_int_eq(own_remove(fd, "t"), 0);
 	ck_assert(!is_there(core.root, "t"));
 	ck_assert_int_eq(own_remove(fd, "t"), 0);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 

@@ -146,8 +146,7 @@ START_TEST(words)
 	chattr("+i", "f");
 	ck_assert_str_eq(flags_word(fd, "f"), "immutable (chattr +i)");
 	chattr("-ai", "f");
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 

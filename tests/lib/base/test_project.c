@@ -161,8 +161,7 @@ START_TEST(none)
 	ck_assert_int_eq(project_rename(fd, "f", fd, "g", RENAME_NOREPLACE), -ENOENT);
 	ck_assert_int_eq(fstatat(fd, "g", &after, 0), 0);
 	ck_assert_uint_eq(before.st_ino, after.st_ino);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 

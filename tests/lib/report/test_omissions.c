@@ -53,8 +53,7 @@ START_TEST(kept)
 	ck_assert_uint_eq(left.acl, 0);
 	ck_assert(omissions_has(&left, "user.one"));
 	ck_assert(!omissions_has(&left, "user.two"));
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -75,8 +74,7 @@ START_TEST(many_names)
 	left = mark_of(fd);
 	ck_assert_uint_eq(left.what, LEFT_NAMES | LEFT_OTHERS | LEFT_MORE);
 	ck_assert(omissions_has(&left, "user.7"));
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -100,8 +98,7 @@ START_TEST(links_and_damage)
 	fd = new_file();
 	ck_assert_int_eq(fsetxattr(fd, XATTR_LEFT_OUT, "nonsense", 8, 0), 0);
 	ck_assert_uint_eq(mark_of(fd).what, LEFT_ANY);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -157,8 +154,7 @@ START_TEST(of_an_object)
 	}
 	attributes_clear(&carried);
 	source_xattrs_free(xattrs);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -183,8 +179,7 @@ START_TEST(told)
 	ck_assert_uint_eq(omissions_get_told(fd), TOLD_KNOWN | TOLD_ACLS);
 	ck_assert_int_eq(omissions_told(fd, TOLD_XATTRS, true), 0);
 	ck_assert_uint_eq(omissions_get_told(fd), TOLD_KNOWN | TOLD_XATTRS);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 

@@ -184,8 +184,7 @@ START_TEST(bandwidth)
 	core_source_file(&core, "h", 300000, 3);
 	fd = core_find(&core, "h", O_RDONLY);
 	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 

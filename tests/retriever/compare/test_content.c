@@ -23,8 +23,7 @@ static void begin(void)
 static void end(void)
 {
 	disk_free(disk);
-	close(dir_fd);
-	core_free(&core);
+	core_free_with(&core, dir_fd);
 }
 
 static struct content compare(const char *name, uint64_t size, int status)

@@ -40,8 +40,7 @@ START_TEST(a_mark)
 	ck_assert(!mend_is_marked(a, NULL));
 	close(a);
 	close(b);
-	close(path);
-	core_free(&core);
+	core_free_with(&core, path);
 }
 END_TEST
 

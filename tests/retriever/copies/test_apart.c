@@ -28,8 +28,7 @@ static int start(void)
 static void end(int aside)
 {
 	shell("test -z \"$(ls -A %s/.migrate/staging)\"", core.root);
-	close(aside);
-	core_free(&core);
+	core_free_with(&core, aside);
 }
 
 START_TEST(a_copy_of_its_own)

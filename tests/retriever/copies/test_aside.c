@@ -79,8 +79,7 @@ START_TEST(what_is_of_one_name)
 	ck_assert_int_eq(aside_discard(core.retriever), 0);
 	expect_listed("");
 	ck_assert_int_eq(COUNT_GET(core.retriever, aside_bytes), 0);
-	close(d);
-	core_free(&core);
+	core_free_with(&core, d);
 }
 END_TEST
 
@@ -104,8 +103,7 @@ START_TEST(the_longest_names)
 			ck_assert(i == 3 || g_utf8_validate(paths->pdata[n], -1, NULL));
 		ck_assert_int_eq(aside_discard(core.retriever), 0);
 	}
-	close(d);
-	core_free(&core);
+	core_free_with(&core, d);
 }
 END_TEST
 
@@ -155,8 +153,7 @@ START_TEST(back_again)
 	shell("ln -s /tmp %s/tmp", aside);
 	ck_assert_int_lt(aside_restore(core.retriever, "tmp/x"), 0);
 	close(fd);
-	close(d);
-	core_free(&core);
+	core_free_with(&core, d);
 }
 END_TEST
 
@@ -180,8 +177,7 @@ START_TEST(names_that_are_no_text)
 	ck_assert(is_there(core.root, "d/c\377d"));
 	ck_assert(is_there(core.root, "d/e\nf"));
 	ck_assert(is_there(core.root, "d/g\\134"));
-	close(d);
-	core_free(&core);
+	core_free_with(&core, d);
 }
 END_TEST
 
@@ -204,8 +200,7 @@ START_TEST(not_into_what_is_not_compared)
 	make_all();
 	close(unfilled);
 	close(root);
-	close(d);
-	core_free(&core);
+	core_free_with(&core, d);
 }
 END_TEST
 
@@ -224,8 +219,7 @@ START_TEST(stubs_are_not_restored)
 	ck_assert_int_eq(aside_restore(core.retriever, "d/t"), -ENODATA);
 	ck_assert(is_aside("d/t/f"));
 	close(fd);
-	close(d);
-	core_free(&core);
+	core_free_with(&core, d);
 }
 END_TEST
 
@@ -244,8 +238,7 @@ START_TEST(a_mount_in_it)
 	shell("umount %s/.migrate/aside/a/mount", core.root);
 	ck_assert_int_eq(aside_discard(core.retriever), 0);
 	ck_assert(!is_aside("a"));
-	close(d);
-	core_free(&core);
+	core_free_with(&core, d);
 }
 END_TEST
 

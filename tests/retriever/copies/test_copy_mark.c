@@ -48,8 +48,7 @@ START_TEST(a_mark_without_a_ctime)
 	attr.fileid++;
 	ck_assert_int_eq(compare(false), COPY_OTHER);
 	close(fd);
-	close(dir);
-	core_free(&core);
+	core_free_with(&core, dir);
 }
 END_TEST
 
@@ -93,8 +92,7 @@ START_TEST(a_mark_is_one_version)
 	ck_assert(!copy_mark_get(fd, &fileid, &ctime));
 	ck_assert_int_eq(copy_mark_compare(dir, "none", &attr, false, &st, NULL), COPY_NOTHING);
 	close(fd);
-	close(dir);
-	core_free(&core);
+	core_free_with(&core, dir);
 }
 END_TEST
 
@@ -118,8 +116,7 @@ START_TEST(a_mark_that_says_it_is_unsettled)
 	ck_assert_int_eq(copy_mark_set_name(dir, "f", &attr), 0);
 	ck_assert_int_eq(compare(false), COPY_SAME);
 	close(fd);
-	close(dir);
-	core_free(&core);
+	core_free_with(&core, dir);
 }
 END_TEST
 
@@ -155,8 +152,7 @@ START_TEST(i9_damaged_marks)
 	ck_assert_int_eq(copy_mark_compare(dir, "g", &attr, false, &st, NULL), COPY_OTHER);
 	close(other);
 	close(fd);
-	close(dir);
-	core_free(&core);
+	core_free_with(&core, dir);
 }
 END_TEST
 
@@ -172,8 +168,7 @@ START_TEST(times_that_cannot_be_kept)
 	attr.mtime = NS(INT32_MAX - 1, 0);
 	ck_assert_int_eq(compare(false), COPY_OTHER);
 	close(fd);
-	close(dir);
-	core_free(&core);
+	core_free_with(&core, dir);
 }
 END_TEST
 
@@ -202,8 +197,7 @@ START_TEST(without_marks)
 	attr.rdev = makedev(1, 5);
 	ck_assert_int_eq(compare(true), COPY_OTHER);
 	close(fd);
-	close(dir);
-	core_free(&core);
+	core_free_with(&core, dir);
 }
 END_TEST
 
@@ -229,8 +223,7 @@ START_TEST(stubs)
 	ck_assert_int_eq(compare(true), COPY_OTHER);
 	migrate_record_clear(&rec);
 	close(fd);
-	close(dir);
-	core_free(&core);
+	core_free_with(&core, dir);
 }
 END_TEST
 

@@ -35,8 +35,7 @@ static void expect_report(const char *text)
 
 static void end_with(int fd)
 {
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 
 START_TEST(i13_a_stub_goes)

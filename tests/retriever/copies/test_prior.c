@@ -32,8 +32,7 @@ START_TEST(settings)
 	shell("rmdir %s/prior && ln -s /etc %s/prior", core.root, core.root);
 	ck_assert_int_lt(prior_open(fd, &prior), 0);
 	prior_free(NULL);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -153,8 +152,7 @@ START_TEST(i7_what_a_client_removed_stays_so)
 	d = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
 	ck_assert_int_eq(fill(d), 0);
 	ck_assert(!is_there(core.root, "d/f1") || core_missing(open_below(d, "f1", O_RDONLY)) > 0);
-	close(d);
-	core_free(&core);
+	core_free_with(&core, d);
 }
 END_TEST
 
@@ -179,8 +177,7 @@ START_TEST(what_is_newer)
 	shell("grep -q 'newer here' %s/.migrate/aside/d/f1", core.root);
 	ck_assert_int_eq(fstatat(d, "f2", &st, 0), 0);
 	close(d);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -201,8 +198,7 @@ START_TEST(what_a_client_has_made)
 	ck_assert_int_eq(fill(d), 0);
 	shell("grep -q client %s/d/extra && grep -q extra %s/.migrate/aside/d/extra", core.root,
 	      core.root);
-	close(d);
-	core_free(&core);
+	core_free_with(&core, d);
 }
 END_TEST
 
@@ -262,8 +258,7 @@ START_TEST(names_that_are_refused)
 	ck_assert_int_eq(COUNT_GET(core.retriever, left_over), 0);
 	ck_assert_int_eq(errors_count(core.retriever->errors), 150);
 	ck_assert(is_aside("d/f149"));
-	close(d);
-	core_free(&core);
+	core_free_with(&core, d);
 }
 END_TEST
 
@@ -313,8 +308,7 @@ START_TEST(a_mount_that_is_left_over)
 	expect_same_tree();
 	ck_assert(is_aside("d/m"));
 	ck_assert_int_eq(COUNT_GET(core.retriever, left_over), 1);
-	close(d);
-	core_free(&core);
+	core_free_with(&core, d);
 }
 END_TEST
 

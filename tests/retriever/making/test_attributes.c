@@ -43,8 +43,7 @@ START_TEST(everything)
 	ck_assert_uint_eq(losses_count(core.retriever->losses), 0);
 	ck_assert_int_eq(COUNT_GET(core.retriever, acls_carried), 1);
 	ck_assert_int_eq(COUNT_GET(core.retriever, xattrs_carried), 1);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -95,8 +94,7 @@ START_TEST(an_acl_that_cannot_be_set)
 				  "mode 0644 instead");
 	ck_assert_int_eq(COUNT_GET(core.retriever, acls_carried), 0);
 	ck_assert_int_eq(COUNT_GET(core.retriever, xattrs_carried), 1);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -125,8 +123,7 @@ START_TEST(what_is_no_file)
 	core_expect_report(&core, "/new/q\tthe ACL could not be set");
 	core_expect_report(&core, "/new/l\ttrusted.x: not carried");
 	core_expect_report(&core, "volume\t\tprojects: what is in project 7 there");
-	close(root);
-	core_free(&core);
+	core_free_with(&core, root);
 }
 END_TEST
 
@@ -141,8 +138,7 @@ START_TEST(what_is_no_acl)
 	fd = open_stub("f");
 	ck_assert_uint_eq(mode_of(fd), 0700);
 	core_expect_report(&core, "the old server sent what is no ACL");
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -159,8 +155,7 @@ START_TEST(an_acl_that_is_lost)
 	fd = open_stub("f");
 	ck_assert_uint_eq(mode_of(fd), 02700);
 	core_expect_report(&core, "access ACL: too long");
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -178,8 +173,7 @@ START_TEST(the_mode_is_the_acls)
 	ck_assert_uint_eq(mode_of(fd), 04640);
 	core_expect_report(&core, "mode\t");
 	core_expect_report(&core, "listed as 0670, but the ACL says 0640");
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -208,8 +202,7 @@ START_TEST(attributes_that_cannot_be_set)
 	ck_assert_int_eq(fgetxattr(fd, "security.capability", NULL, 0), -1);
 	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
 	core_expect(fd, 0, 5000, 1);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -265,8 +258,7 @@ START_TEST(owners)
 	ck_assert_int_eq(fstatat(root, "d", &st, 0), 0);
 	ck_assert_uint_eq(st.st_uid, 5000);
 	ck_assert_uint_eq(losses_count(core.retriever->losses), 0);
-	close(root);
-	core_free(&core);
+	core_free_with(&core, root);
 }
 END_TEST
 
@@ -286,8 +278,7 @@ START_TEST(owners_that_become_one)
 	ck_assert_uint_eq(mode_of(fd), 0600);
 	core_expect_report(&core, "owner 2000 is kept, but another id");
 	core_expect_report(&core, "make two of its entries one");
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -314,8 +305,7 @@ START_TEST(an_owner_that_is_no_id)
 	core_expect_report(&core,
 			   "the mode 4755 became 0555, because who had its rights is nobody");
 	attributes_clear(&carried);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -382,8 +372,7 @@ START_TEST(default_rights_of_a_group_that_is_nobody)
 	core_expect_acl(fd, XATTR_ACL_DEFAULT, "u::7 u:3:6 g::4 m::7 o::4");
 	attributes_clear(&carried);
 	source_xattrs_free(xattrs);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -400,8 +389,7 @@ START_TEST(nothing_is_given_to_a_guess)
 	fd = open(core.dir, O_TMPFILE | O_RDWR, 0600);
 	ck_assert_int_eq(attributes_set(core.retriever, fd, &attr, NULL, false, &carried), -EAGAIN);
 	ck_assert_ptr_null(carried.lost);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 

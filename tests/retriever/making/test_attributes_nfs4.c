@@ -54,8 +54,7 @@ static void expect_posix(int fd)
 
 static void end(int fd)
 {
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 
 START_TEST(posix)

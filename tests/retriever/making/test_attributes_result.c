@@ -42,8 +42,7 @@ START_TEST(reported_with_their_paths)
 	core_expect_report(&core, "/f\tuser.a (5 bytes) could not be set (why)");
 	core_expect_report(&core, "for all");
 	attributes_clear(&carried);
-	close(root);
-	core_free(&core);
+	core_free_with(&core, root);
 }
 END_TEST
 

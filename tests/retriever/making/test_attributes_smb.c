@@ -78,8 +78,7 @@ START_TEST(a_descriptor)
 	core_expect_report(&core, "/new/f\tthe stream long (70000 bytes)");
 	ck_assert_uint_eq(losses_count(core.retriever->losses), 1);
 	ck_assert_int_eq(COUNT_GET(core.retriever, acls_carried), 1);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -113,8 +112,7 @@ START_TEST(a_descriptor_that_cannot_be_set)
 	ck_assert_uint_eq(mode_of(fd), 0);
 	core_expect_report(&core, "of a kind that Samba does not know): nobody");
 	ck_assert_int_eq(COUNT_GET(core.retriever, acls_carried), 0);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -158,8 +156,7 @@ START_TEST(what_is_said_once)
 	core_expect_report(&core, "volume\t\tSACLs: ");
 	core_expect_report(&core, "volume\t\tstreams: ");
 	ck_assert_uint_eq(losses_count(core.retriever->losses), 0);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -190,8 +187,7 @@ START_TEST(modes_of_the_other_source)
 	fd = open_stub("d/g");
 	ck_assert_uint_eq(mode_of(fd), 0620);
 	core_expect_report(&core, "of a kind that Samba does not know): nobody");
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 

@@ -22,8 +22,7 @@ START_TEST(times_that_cannot_be_stored)
 	else
 		ck_assert_uint_eq(carried.lost->len, 2);
 	attributes_clear(&carried);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 

@@ -107,8 +107,7 @@ START_TEST(i4_killed_at_every_step)
 			core_expect(file, 0, 3000, 4);
 			close(file);
 		}
-		close(dir);
-		core_free(&core);
+		core_free_with(&core, dir);
 		ck_assert_int_lt(nth, 300);
 	}
 }
@@ -135,8 +134,7 @@ START_TEST(i9_a_copied_record_is_void)
 	ck_assert_int_eq(core_range(&core, copy, 0, UINT64_MAX), 0);
 	core_expect_zeros(copy, 0, 5000);
 	close(copy);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -163,8 +161,7 @@ START_TEST(i8_owner_and_mode)
 	ck_assert_int_eq(fstatat(dir, "sub", &st, 0), 0);
 	ck_assert_uint_eq(st.st_gid, 0);
 	ck_assert_uint_eq(st.st_mode & 07777, 0755);
-	close(dir);
-	core_free(&core);
+	core_free_with(&core, dir);
 }
 END_TEST
 
@@ -284,8 +281,7 @@ START_TEST(i7_nothing_is_inherited)
 		close(fd);
 	}
 	core_expect_acl(dir, XATTR_ACL_DEFAULT, "u::7 u:1000:7 g::7 m::7 o::7");
-	close(dir);
-	core_free(&core);
+	core_free_with(&core, dir);
 }
 END_TEST
 

@@ -208,8 +208,7 @@ START_TEST(i1_killed_at_every_step)
 		expect_same_tree();
 		ck_assert(is_aside("d/extra"));
 		ck_assert(is_aside("d/empty"));
-		close(dir);
-		core_free(&core);
+		core_free_with(&core, dir);
 		ck_assert_int_lt(nth, 400);
 	}
 }

@@ -55,8 +55,7 @@ START_TEST(names_and_data)
 		close(file);
 	}
 	ck_assert_int_eq(data_of(fd), 0); /* nothing left to do */
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -78,8 +77,7 @@ START_TEST(data_that_came_with_names)
 	while (core_finish(&core, fd) == -EAGAIN)
 		;
 	ck_assert_int_eq(core_state(fd), MIGRATE_NORMAL);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -103,8 +101,7 @@ START_TEST(data_that_did_not_come_with_names)
 		file = openat(fd, "other", O_RDONLY | O_CLOEXEC);
 		core_expect(file, 0, 2000, 2);
 		close(file);
-		close(fd);
-		core_free(&core);
+		core_free_with(&core, fd);
 	}
 }
 END_TEST
@@ -143,8 +140,7 @@ START_TEST(i12_one_failure)
 		;
 	ck_assert_int_eq(core_state(fd), MIGRATE_NORMAL);
 	ck_assert_uint_eq(errors_count(core.retriever->errors), 0);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -171,8 +167,7 @@ START_TEST(i12_one_name)
 	ck_assert_int_eq(core_state(fd), MIGRATE_UNFILLED);
 	ck_assert_int_eq(core_finish(&core, fd), -EAGAIN);
 	ck_assert_uint_eq(errors_count(core.retriever->errors), 2); /* it and the directory */
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -204,8 +199,7 @@ START_TEST(i11_demand_beside_a_stuck_bulk)
 	}
 	backend_fault_release(core.fault, rule);
 	ck_assert_int_eq(core_wait(w), 0);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -303,8 +297,7 @@ START_TEST(no_room_to_sort)
 		back += g_array_index(asked, uint64_t, i) < g_array_index(asked, uint64_t, i - 1);
 	ck_assert_uint_ge(back, 1); /* there was none */
 	ck_assert_uint_le(back, 8);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 	g_array_unref(asked);
 }
 END_TEST

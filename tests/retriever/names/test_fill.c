@@ -45,8 +45,7 @@ START_TEST(a_fill_brings_every_name)
 	ck_assert_uint_eq(st.st_gid, 0); /* not the directory's, though it is set-group-id */
 	ck_assert_int_eq(st.st_size, 107);
 	ck_assert_int_eq(fill(fd), 0); /* at once */
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -57,8 +56,7 @@ START_TEST(i11_a_demand_starts_a_fill_of_its_own)
 	unsigned rule = fill_beside_a_late_one(fd);
 
 	backend_fault_release(core.fault, rule);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -77,8 +75,7 @@ START_TEST(i7_a_late_fill_does_not_bring_back_names)
 	ck_assert_int_eq(faccessat(fd, "f0", F_OK, 0), -1);
 	ck_assert_int_eq(faccessat(fd, "f1", F_OK, 0), -1);
 	ck_assert_uint_eq(count_names(fd), 2);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -98,8 +95,7 @@ START_TEST(i12_a_failed_fill_is_listed)
 	ck_assert_int_eq(fill(fd), 0);
 	ck_assert_int_eq(core_state(fd), MIGRATE_FILLED);
 	ck_assert_uint_eq(errors_count(core.retriever->errors), 0);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -114,8 +110,7 @@ START_TEST(withdrawn_and_wanted)
 							   .times = 1});
 	ck_assert_int_eq(fill(fd), 0);
 	ck_assert_uint_eq(count_names(fd), 3);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -142,8 +137,7 @@ START_TEST(i12_a_fill_that_fails_beside_one_of_dummies)
 	backend_fault_release(core.fault, rule);
 	ck_assert_int_eq(core_wait(dummies), 0);
 	object_unref(object);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -159,8 +153,7 @@ START_TEST(a_stale_directory_is_found_again)
 							   .times = 1});
 	ck_assert_int_eq(fill(fd), 0);
 	ck_assert_uint_eq(count_names(fd), 3);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -176,8 +169,7 @@ START_TEST(a_directory_that_was_made_anew)
 	make_files("d", 4);
 	ck_assert_int_eq(fill(fd), 0);
 	ck_assert_uint_eq(count_names(fd), 4);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -194,8 +186,7 @@ START_TEST(names_are_asked_for_one_by_one)
 	ck_assert_int_eq(core_range(&core, file, 0, UINT64_MAX), 0);
 	core_expect(file, 0, 117, 17);
 	close(file);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -215,8 +206,7 @@ START_TEST(i12_files_that_are_listed_as_empty)
 	ck_assert_int_eq(st.st_size, 100);
 	ck_assert_int_eq(core_state(file), MIGRATE_PARTIAL);
 	close(file);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -257,8 +247,7 @@ START_TEST(a_deep_tree)
 	ck_assert_int_eq(core_range(&core, next, 0, UINT64_MAX), 0);
 	core_expect(next, 0, 1000, 1);
 	close(next);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -292,8 +281,7 @@ START_TEST(i12_names_that_cannot_be)
 	backend_fault_remove(core.fault, rule);
 	ck_assert_int_eq(fill(fd), 0);
 	ck_assert_uint_eq(errors_count(core.retriever->errors), 0);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -312,8 +300,7 @@ START_TEST(i12_a_path_that_leads_elsewhere)
 	ck_assert_uint_eq(count_names(fd), 3);
 	ck_assert_uint_eq(object->record.fileid, fileid);
 	object_unref(object);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 

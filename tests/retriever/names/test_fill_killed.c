@@ -249,8 +249,7 @@ START_TEST(what_is_whole_is_not_read_again)
 	ck_assert_uint_eq(atomic_load(&counted->texts), 0);
 	core_disconnect(&core);
 	core_end_supervision(&core);
-	close(dir);
-	core_free(&core);
+	core_free_with(&core, dir);
 }
 END_TEST
 

@@ -162,8 +162,7 @@ static int start(void)
 
 static void end(int dir)
 {
-	close(dir);
-	core_free(&core);
+	core_free_with(&core, dir);
 	g_array_unref(asked);
 }
 

@@ -66,8 +66,7 @@ START_TEST(acls_are_asked_for_together)
 
 		expect_acl(fd, name);
 	}
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -98,8 +97,7 @@ START_TEST(a_listing_waits_for_the_answers)
 	ck_assert_uint_eq(count_pages(), 10);
 	ck_assert_uint_eq(count_names(fd), core_width);
 	core_width = 0;
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -129,8 +127,7 @@ START_TEST(i12_a_listing_that_goes_on_at_once)
 	ck_assert_int_eq(fill(fd), 0);
 	ck_assert_uint_eq(count_names(fd), core_width);
 	core_width = 0;
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -151,8 +148,7 @@ START_TEST(i12_an_acl_that_is_not_told)
 	ck_assert_uint_ge(errors_count(core.retriever->errors), 1);
 	ck_assert_int_eq(fill(fd), 0);
 	expect_acl(fd, "f1");
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -181,8 +177,7 @@ START_TEST(what_changed_before_its_acl_was_told)
 	expect_acl(fd, "f3");
 	ck_assert_uint_eq(count_names(fd), 3);
 	ck_assert_uint_eq(errors_count(core.retriever->errors), 0);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -203,8 +198,7 @@ START_TEST(i12_a_name_that_is_listed_and_not_found)
 	ck_assert_int_eq(fill(fd), 0);
 	expect_acl(fd, "f1");
 	ck_assert_uint_eq(errors_count(core.retriever->errors), 0);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -240,8 +234,7 @@ START_TEST(another_object_answers_to_the_name)
 	ck_assert_int_eq(fill(fd), 0);
 	ck_assert_uint_eq(count_names(fd), 4);
 	ck_assert_uint_eq(errors_count(core.retriever->errors), 0);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -260,8 +253,7 @@ START_TEST(no_object_answers_to_the_name_alone)
 	backend_fault_remove(core.fault, rule);
 	ck_assert_int_eq(core_name_in(&core, fd, "f1"), 0);
 	ck_assert_uint_eq(errors_count(core.retriever->errors), 0);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -293,8 +285,7 @@ START_TEST(a_hard_linked_file)
 	ck_assert_uint_eq(backend_fault_submitted(core.fault, XATTRS), 3);
 	expect_acl(fd, "f0");
 	ck_assert_int_eq(COUNT_GET(core.retriever, acls_carried), 1);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -314,8 +305,7 @@ START_TEST(nothing_is_asked_where_nothing_is_carried)
 	ck_assert_int_eq(core_name_in(&core, fd, "f3"), 0);
 	ck_assert_int_eq(fill(fd), 0);
 	ck_assert_uint_eq(backend_fault_submitted(core.fault, XATTRS), 0);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -356,8 +346,7 @@ START_TEST(every_kind)
 	ck_assert_uint_eq(st.st_uid, 5);
 	ck_assert_int_eq(readlinkat(fd, "link", target, sizeof(target)), 6);
 	ck_assert(!memcmp(target, "target", 6));
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -375,8 +364,7 @@ START_TEST(i12_a_local_error_is_no_vanished_name)
 	ck_assert_int_eq(rmdir(path), 0);
 	ck_assert_int_lt(fill(fd), 0);
 	ck_assert_int_eq(core_state(fd), MIGRATE_UNFILLED);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -400,8 +388,7 @@ START_TEST(the_reserved_name)
 	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
 	core_expect(fd, 0, 10, 1);
 	close(fd);
-	close(root);
-	core_free(&core);
+	core_free_with(&core, root);
 }
 END_TEST
 
@@ -431,8 +418,7 @@ START_TEST(i13_a_directory_that_is_not_ours)
 	ck_assert_int_eq(fill(fd), 0);
 	ck_assert_int_eq(core_state(open_below(fd, "sub", O_RDONLY)), MIGRATE_UNFILLED);
 	ck_assert_uint_eq(errors_count(core.retriever->errors), 0);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -451,8 +437,7 @@ START_TEST(i13_a_directory_that_is_not_ours_given_up)
 	core_expect_answer(&core, command, "names=1\n");
 	ck_assert_int_eq(make_whole(fd), 0);
 	ck_assert_uint_eq(count_names(fd), 1);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -472,8 +457,7 @@ START_TEST(i13_a_directory_of_an_earlier_release)
 	ck_assert_int_eq(core_name_in(&core, fd, "sub"), 0);
 	ck_assert_int_eq(fill(fd), 0);
 	ck_assert_uint_eq(errors_count(core.retriever->errors), 0);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 

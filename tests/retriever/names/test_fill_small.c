@@ -86,8 +86,7 @@ START_TEST(small_files_need_no_read)
 	close(large);
 	expect_all(dir);
 	core_expect_answer(&core, "status", "files-whole=5");
-	close(dir);
-	core_free(&core);
+	core_free_with(&core, dir);
 }
 END_TEST
 
@@ -104,8 +103,7 @@ START_TEST(i8_atime_from_before_the_bytes)
 	ck_assert_uint_eq(atomic_load(&wanted), 3);
 	ck_assert_int_eq(fstatat(dir, "some", &here, 0), 0);
 	ck_assert_int_eq(migrate_ns(here.st_atim), migrate_ns(there.st_atim));
-	close(dir);
-	core_free(&core);
+	core_free_with(&core, dir);
 }
 END_TEST
 
@@ -136,8 +134,7 @@ START_TEST(i8_atime_of_who_asks_meanwhile)
 	ck_assert_int_eq(core_wait(w), 0);
 	close(read_there);
 	close(there);
-	close(dir);
-	core_free(&core);
+	core_free_with(&core, dir);
 }
 END_TEST
 
@@ -152,15 +149,13 @@ START_TEST(bytes_alone)
 	ck_assert_uint_eq(atomic_load(&wanted), 3);
 	expect_whole(dir, "some", 5000, 2);
 	ck_assert_uint_eq(backend_fault_submitted(core.fault, READS), 0);
-	close(dir);
-	core_free(&core);
+	core_free_with(&core, dir);
 	/* what is there needs nothing more */
 	dir = start();
 	ck_assert_int_eq(core_name_in(&core, dir, "some"), 0);
 	ck_assert_int_eq(fill_with(dir, MIGRATE_BACKGROUND | MIGRATE_SMALL_DATA), 0);
 	ck_assert_uint_eq(atomic_load(&wanted), 2);
-	close(dir);
-	core_free(&core);
+	core_free_with(&core, dir);
 }
 END_TEST
 
@@ -185,8 +180,7 @@ START_TEST(i11_names_do_not_wait_for_data)
 	backend_fault_release(core.fault, rule);
 	ck_assert_int_eq(core_wait(w), 0);
 	expect_all(dir);
-	close(dir);
-	core_free(&core);
+	core_free_with(&core, dir);
 }
 END_TEST
 
@@ -197,15 +191,13 @@ START_TEST(names_alone)
 
 	ck_assert_int_eq(fill_with(dir, MIGRATE_BACKGROUND), 0);
 	ck_assert_uint_eq(atomic_load(&wanted), 0);
-	close(dir);
-	core_free(&core);
+	core_free_with(&core, dir);
 	dir = start();
 	ck_assert_int_eq(fill_with(dir, MIGRATE_SMALL_DATA), 0);
 	ck_assert_uint_eq(atomic_load(&wanted), 0);
 	ck_assert_int_eq(core_name_in(&core, dir, "some"), 0);
 	ck_assert_uint_eq(atomic_load(&wanted), 0);
-	close(dir);
-	core_free(&core);
+	core_free_with(&core, dir);
 }
 END_TEST
 
@@ -219,8 +211,7 @@ START_TEST(data_that_is_elsewhere)
 	ck_assert_uint_eq(atomic_load(&wanted), 0);
 	on_tape = false;
 	expect_all(dir);
-	close(dir);
-	core_free(&core);
+	core_free_with(&core, dir);
 }
 END_TEST
 
@@ -233,8 +224,7 @@ START_TEST(a_pass_that_moves_data)
 	ck_assert_uint_eq(atomic_load(&wanted), 3);
 	ck_assert_uint_eq(backend_fault_submitted(core.fault, READS), 1); /* the large one */
 	expect_all(dir);
-	close(dir);
-	core_free(&core);
+	core_free_with(&core, dir);
 }
 END_TEST
 
@@ -253,8 +243,7 @@ START_TEST(i3_the_record_waits_for_the_sync)
 	core_release();
 	close(fd);
 	expect_all(dir);
-	close(dir);
-	core_free(&core);
+	core_free_with(&core, dir);
 }
 END_TEST
 
@@ -285,8 +274,7 @@ START_TEST(i3_blocks_that_were_never_allocated)
 	ck_assert_int_eq(core_state(fd), MIGRATE_NORMAL);
 	core_expect_zeros(fd, 8192, 4096);
 	close(fd);
-	close(dir);
-	core_free(&core);
+	core_free_with(&core, dir);
 }
 END_TEST
 
@@ -312,8 +300,7 @@ START_TEST(i7_a_change_at_once)
 	core_expect(cut, 0, 100, 3);
 	close(fd);
 	close(cut);
-	close(dir);
-	core_free(&core);
+	core_free_with(&core, dir);
 }
 END_TEST
 
@@ -327,8 +314,7 @@ START_TEST(i4_what_does_not_fit_is_fetched)
 	ck_assert_uint_eq(atomic_load(&wanted), 3);
 	expect_all(dir);
 	ck_assert_uint_eq(backend_fault_submitted(core.fault, READS), 4);
-	close(dir);
-	core_free(&core);
+	core_free_with(&core, dir);
 }
 END_TEST
 
@@ -343,8 +329,7 @@ START_TEST(i4_what_is_of_another_file)
 	brings = WHOLE;
 	ck_assert_int_eq(fill_with(dir, MIGRATE_BACKGROUND | MIGRATE_SMALL_DATA), 0);
 	expect_all(dir);
-	close(dir);
-	core_free(&core);
+	core_free_with(&core, dir);
 }
 END_TEST
 
@@ -361,8 +346,7 @@ START_TEST(i12_no_room)
 	core_fail_pwrite = 0;
 	expect_all(dir);
 	ck_assert_uint_eq(backend_fault_submitted(core.fault, READS), 4);
-	close(dir);
-	core_free(&core);
+	core_free_with(&core, dir);
 }
 END_TEST
 
@@ -385,8 +369,7 @@ START_TEST(i12_no_room_for_what_else_it_has)
 	ck_assert_int_eq(fgetxattr(fd, "user.a", NULL, 0), 1);
 	close(fd);
 	expect_all(dir);
-	close(dir);
-	core_free(&core);
+	core_free_with(&core, dir);
 }
 END_TEST
 
@@ -412,8 +395,7 @@ START_TEST(no_more_are_open_than_may_be)
 	expect_all(dir);
 	expect_whole(dir, "f0", 100, 6);
 	expect_whole(dir, "f499", 100, 6);
-	close(dir);
-	core_free(&core);
+	core_free_with(&core, dir);
 }
 END_TEST
 
@@ -435,8 +417,7 @@ START_TEST(i4_killed_at_every_step)
 		killed = core_killed();
 		core_disconnect(&core);
 		core_end_supervision(&core);
-		close(dir);
-		core_free(&core);
+		core_free_with(&core, dir);
 		ck_assert_int_lt(nth, 300);
 	}
 }
@@ -464,8 +445,7 @@ START_TEST(many)
 	ck_assert_int_eq(fill_with(dir, MIGRATE_BACKGROUND | MIGRATE_SMALL_DATA), 0);
 	ck_assert_uint_gt(atomic_load(&wanted) * SMALL, GATE_CARRIED);
 	expect_whole(dir, "f0", SMALL, 6);
-	close(dir);
-	core_free(&core);
+	core_free_with(&core, dir);
 }
 END_TEST
 
@@ -486,8 +466,7 @@ START_TEST(hard_links)
 	expect_all(dir);
 	expect_whole(dir, "other", 5000, 2);
 	ck_assert_uint_eq(backend_fault_submitted(core.fault, READS), 2); /* and the large one */
-	close(dir);
-	core_free(&core);
+	core_free_with(&core, dir);
 }
 END_TEST
 

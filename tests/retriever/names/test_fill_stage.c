@@ -46,8 +46,7 @@ START_TEST(a_fill_for_each_priority)
 	end_of(object, front);
 	ck_assert_ptr_null(directory_of(object)->fills);
 	object_unref(object);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -112,8 +111,7 @@ START_TEST(i12_two_runs_of_a_copy)
 	end_of(object, back);
 	end_of(object, front);
 	object_unref(object);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 

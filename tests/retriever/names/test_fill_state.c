@@ -26,8 +26,7 @@ START_TEST(i7_a_late_name_is_not_brought_back)
 	backend_fault_release(core.fault, rule);
 	ck_assert_int_eq(core_wait(name), -ENOENT);
 	ck_assert_uint_eq(count_names(fd), 2);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -56,8 +55,7 @@ START_TEST(i7_a_late_page_does_not_bring_back_names)
 	ck_assert_int_eq(core_wait(b), 0);
 	core_restart(&core);
 	ck_assert_uint_eq(count_names(fd), 0);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -89,8 +87,7 @@ START_TEST(i7_a_fill_waits_for_the_bracket)
 	ck_assert_int_eq(fstat(fd, &st), 0);
 	ck_assert_int_eq(st.st_mtim.tv_sec, 1300000001);
 	ck_assert_int_eq(st.st_mtim.tv_nsec, 2);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -122,8 +119,7 @@ START_TEST(i6_filled_when_nobody_writes)
 	ck_assert_int_eq(core_state(fd), MIGRATE_FILLED);
 	ck_assert(directory_names_fixed(object));
 	object_unref(object);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -157,8 +153,7 @@ START_TEST(i12_no_room_for_the_sum_of_the_names)
 	ck_assert_int_eq(core_state(fd), MIGRATE_FILLED);
 	ck_assert_int_eq(make_whole(fd), 0);
 	ck_assert_int_eq(core_state(fd), MIGRATE_NORMAL);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -188,8 +183,7 @@ START_TEST(i13_a_name_that_is_not_here)
 	ck_assert_int_eq(core_state(fd), MIGRATE_FILLED);
 	ck_assert_uint_eq(count_names(fd), 1);
 	object_unref(object);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -211,8 +205,7 @@ START_TEST(i12_names_that_nobody_knows)
 	ck_assert_int_eq(core_state(fd), MIGRATE_FILLED);
 	ck_assert_uint_eq(count_names(fd), 1);
 	object_unref(object);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -231,8 +224,7 @@ START_TEST(i13_a_name_that_another_has)
 	ck_assert_int_eq(core_state(fd), MIGRATE_UNFILLED);
 	ck_assert_uint_eq(count_names(fd), 2);
 	object_unref(object);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 

@@ -43,8 +43,7 @@ START_TEST(i5_a_directory_is_finished_after_what_is_below)
 	ck_assert_int_eq(core_finish(&core, d), 0); /* it was before */
 	close(file);
 	close(d);
-	close(root);
-	core_free(&core);
+	core_free_with(&core, root);
 }
 END_TEST
 
@@ -71,8 +70,7 @@ START_TEST(i13_other_names_than_were_listed)
 	core_expect_answer(&core, "errors 0", "its names are not those that the old server listed");
 	core_expect_answer(&core, "retry", "forgotten=1");
 	ck_assert_int_eq(make_whole(fd), 0);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -83,8 +81,7 @@ START_TEST(i13_names_that_clients_changed)
 	ck_assert_int_eq(fill(fd), 0);
 	rename_alone(fd, false);
 	ck_assert_int_eq(make_whole(fd), 0);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -102,8 +99,7 @@ START_TEST(i13_names_that_clients_changed_with_the_mtime_kept)
 	ck_assert_int_eq(futimens(fd, (struct timespec[2]){st.st_atim, st.st_mtim}), 0);
 	ck_assert_int_eq(core_end(&core, id, true, false, 0, 0), 0);
 	ck_assert_int_eq(make_whole(fd), 0);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -122,8 +118,7 @@ START_TEST(i13_lost_and_found)
 	ck_assert_int_eq(mkdirat(root, "lost+found", 0700), 0);
 	ck_assert_int_eq(futimens(root, (struct timespec[2]){st.st_atim, st.st_mtim}), 0);
 	ck_assert_int_eq(make_whole(root), 0);
-	close(root);
-	core_free(&core);
+	core_free_with(&core, root);
 }
 END_TEST
 
@@ -151,8 +146,7 @@ START_TEST(i12_what_failed_keeps_it_unfinished)
 	ck_assert_int_eq(make_whole(root), 0);
 	close(bad);
 	close(other);
-	close(root);
-	core_free(&core);
+	core_free_with(&core, root);
 }
 END_TEST
 
@@ -214,8 +208,7 @@ START_TEST(i5_a_placing_during_a_finish)
 	close(known);
 	close(file);
 	close(a);
-	close(b);
-	core_free(&core);
+	core_free_with(&core, b);
 }
 END_TEST
 
@@ -243,8 +236,7 @@ START_TEST(i5_a_held_directory_is_not_looked_at)
 	ck_assert_int_eq(core_finish(&core, a), -EAGAIN);
 	ck_assert_int_gt(read(in, event, sizeof(event)), 0);
 	close(in);
-	close(a);
-	core_free(&core);
+	core_free_with(&core, a);
 }
 END_TEST
 
@@ -271,8 +263,7 @@ START_TEST(i5_a_file_that_rounds_leave)
 	ck_assert_int_eq(core_end(&core, second, false, false, 0, 1), 0);
 	ck_assert_int_eq(make_whole(root), 0);
 	close(file);
-	close(root);
-	core_free(&core);
+	core_free_with(&core, root);
 }
 END_TEST
 
@@ -305,8 +296,7 @@ START_TEST(i5_a_fill_during_a_finish)
 	object_unref(last);
 	object_unref(directory);
 	close(file);
-	close(root);
-	core_free(&core);
+	core_free_with(&core, root);
 }
 END_TEST
 
@@ -326,8 +316,7 @@ START_TEST(i5_a_directory_called_migrate)
 	ck_assert_int_eq(core_finish(&core, d), -EAGAIN);
 	ck_assert_int_eq(core_state(d), MIGRATE_FILLED);
 	close(sub);
-	close(d);
-	core_free(&core);
+	core_free_with(&core, d);
 }
 END_TEST
 
@@ -353,8 +342,7 @@ START_TEST(what_is_no_file_is_not_opened)
 	ck_assert_uint_eq(core_opened(opens), 0);
 	hide_types = false;
 	close(d);
-	close(root);
-	core_free(&core);
+	core_free_with(&core, root);
 }
 END_TEST
 
@@ -403,8 +391,7 @@ START_TEST(i13_what_is_mounted_over_it)
 	ck_assert_int_eq(make_whole(root), 0);
 	close(file);
 	close(d);
-	close(root);
-	core_free(&core);
+	core_free_with(&core, root);
 }
 END_TEST
 
@@ -431,8 +418,7 @@ START_TEST(i13_a_directory_in_one_that_is_not_filled)
 	ck_assert_int_eq(make_whole(sub), 0);
 	ck_assert_int_eq(make_whole(d), 0);
 	close(sub);
-	close(d);
-	core_free(&core);
+	core_free_with(&core, d);
 }
 END_TEST
 

@@ -36,8 +36,7 @@ START_TEST(asked_for_by_many)
 	ck_assert_int_eq(fstatat(fd, "f", &st, 0), 0);
 	ck_assert_uint_eq(st.st_nlink, 1);
 	ck_assert_int_eq(st.st_size, 10000);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -51,8 +50,7 @@ START_TEST(errors_of_the_old_server)
 							   .times = 1});
 	ck_assert_int_eq(core_name_in(&core, fd, "f"), -EREMOTEIO);
 	ck_assert_int_eq(core_name_in(&core, fd, "f"), 0);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -74,8 +72,7 @@ START_TEST(i12_put_off)
 	ck_assert_uint_eq(errors_count(core.retriever->errors), 1);
 	ck_assert_int_eq(core_wait(core_ask_fill(&core, fd, 0)), 0);
 	ck_assert_uint_eq(errors_count(core.retriever->errors), 0);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -94,8 +91,7 @@ START_TEST(i12_a_file_too_large)
 	errors_forget_all(core.retriever->errors);
 	ck_assert_int_eq(core_wait(core_ask_fill(&core, fd, 0)), -EREMOTEIO);
 	core_expect_answer(&core, "errors 0", "larger than the new server's file system can hold");
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -116,8 +112,7 @@ START_TEST(i12_a_directory_that_refuses)
 	ck_assert_int_eq(core_name_in(&core, fd, "f"), 0);
 	ck_assert_int_eq(core_wait(core_ask_fill(&core, fd, 0)), 0);
 	ck_assert_uint_eq(errors_count(core.retriever->errors), 0);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -145,8 +140,7 @@ START_TEST(a_name_that_failed_and_was_made)
 		ck_assert_uint_eq(errors_count(core.retriever->errors), 0);
 		ck_assert_int_eq(unlinkat(fd, "l", 0), 0);
 	}
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -162,8 +156,7 @@ START_TEST(i12_what_is_missing_here)
 	ck_assert_int_eq(rmdir(staging), 0);
 	ck_assert_int_eq(core_name_in(&core, fd, "l"), -EIO);
 	ck_assert_uint_eq(errors_count(core.retriever->errors), 1);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -178,8 +171,7 @@ START_TEST(symbolic_links)
 	ck_assert_int_eq(core_name_in(&core, fd, "l"), 0);
 	ck_assert_int_eq(readlinkat(fd, "l", target, sizeof(target)), 9);
 	ck_assert(!memcmp(target, "elsewhere", 9));
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -197,8 +189,7 @@ START_TEST(i11_beside_a_stuck_fill)
 	ck_assert_int_eq(core_name_in(&core, fd, "f"), 0);
 	backend_fault_release(core.fault, lists);
 	ck_assert_int_eq(core_wait(w), 0);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -212,8 +203,7 @@ START_TEST(i7_in_a_filled_directory)
 	ck_assert_int_eq(core_name_in(&core, fd, "f"), 0); /* nothing to do: the door looks */
 	ck_assert_int_eq(faccessat(fd, "f", F_OK, 0), -1);
 	ck_assert_uint_eq(errors_count(core.retriever->errors), 0);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -245,8 +235,7 @@ START_TEST(i12_acls)
 		file = openat(fd, "f", O_RDONLY | O_CLOEXEC);
 		core_expect_acl(file, XATTR_ACL_ACCESS, "u::6 u:1000:6 g::4 m::6 o::4");
 		close(file);
-		close(fd);
-		core_free(&core);
+		core_free_with(&core, fd);
 	}
 }
 END_TEST
@@ -277,8 +266,7 @@ START_TEST(i13_listed_spelling_only)
 		ck_assert_int_eq(core_state(fd), MIGRATE_FILLED);
 		ck_assert_int_lt(fstatat(fd, others[i], &st, 0), 0);
 		ck_assert_int_eq(fstatat(fd, "Report", &st, 0), 0);
-		close(fd);
-		core_free(&core);
+		core_free_with(&core, fd);
 	}
 }
 END_TEST
@@ -301,8 +289,7 @@ START_TEST(i13_tried_once)
 		ck_assert_uint_eq(backend_fault_submitted(core.fault, LOOKUPS) - before, i ? 1 : 2);
 	}
 	ck_assert_int_eq(core_state(fd), MIGRATE_UNFILLED);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -317,8 +304,7 @@ START_TEST(i13_a_trial_that_fails)
 							   .name = "F"});
 	ck_assert_int_eq(core_name_in(&core, fd, "f"), 0);
 	ck_assert_int_eq(core_state(fd), MIGRATE_FILLED);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -377,8 +363,7 @@ START_TEST(i12_an_owner_that_nobody_tells)
 	ck_assert_int_eq(core_name_in(&core, fd, "f"), 0);
 	ck_assert_int_eq(core_wait(core_ask_fill(&core, fd, 0)), 0);
 	ck_assert_uint_eq(errors_count(core.retriever->errors), 0);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -398,8 +383,7 @@ START_TEST(i13_a_directory_that_is_not_ours)
 	ck_assert_int_eq(core_name_in(&core, fd, "sub"), 0);
 	ck_assert_int_eq(core_name_in(&core, fd, "sub"), 0); /* it is */
 	ck_assert_uint_eq(errors_count(core.retriever->errors), 0);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 

@@ -42,8 +42,7 @@ START_TEST(a_directory_that_was_looked_at_is_filled)
 		object_unref(object);
 	}
 	ck_assert_int_eq(core_state(fd), MIGRATE_FILLED);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -61,8 +60,7 @@ START_TEST(closes_with_a_fill_under_way)
 								   .action = FAULT_STALL});
 	fd = core_find(&core, "d/a", O_RDONLY);
 	ck_assert(backend_fault_wait(core.fault, lists, 1));
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 

@@ -37,8 +37,7 @@ START_TEST(i12_only_what_was_said)
 	skip_names_unref(some);
 	skip_names_unref(all);
 	skip_names_unref(NULL);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -69,8 +68,7 @@ START_TEST(i12_written_down)
 	ck_assert_ptr_nonnull(strstr(text, more));
 	ck_assert_ptr_nonnull(strstr(text, "/before\t5 more names")); /* where it was there */
 	skip_names_unref(skip);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 

@@ -37,8 +37,7 @@ static void expect_whole(int fd)
 {
 	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
 	core_expect(fd, 0, SIZE, 1);
-	ck_assert_int_eq(core_sync(&core, fd), 0);
-	ck_assert_int_eq(core_state(fd), MIGRATE_NORMAL);
+	core_sync_normal(&core, fd);
 }
 
 static void round_over(void *arg, int status)
@@ -59,8 +58,7 @@ static void wait_round(void)
 
 static void finish(int fd)
 {
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 
 /* A sync that succeeds says nothing then: its blocks may be another file's, too. */

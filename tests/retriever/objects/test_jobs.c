@@ -68,8 +68,7 @@ START_TEST(i11_demand_has_workers_of_its_own)
 	g_mutex_unlock(&busy);
 	close(f);
 	close(d);
-	close(root);
-	core_free(&core);
+	core_free_with(&core, root);
 }
 END_TEST
 

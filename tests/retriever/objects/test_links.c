@@ -36,8 +36,7 @@ START_TEST(hard_links)
 	ck_assert_uint_eq(b.st_nlink, 3); /* the provisional name has gone with the last */
 	close(one);
 	close(two);
-	close(root);
-	core_free(&core);
+	core_free_with(&core, root);
 }
 END_TEST
 
@@ -72,8 +71,7 @@ START_TEST(hard_links_and_a_restart)
 	ck_assert_int_eq(fstat(one, &st), 0);
 	ck_assert_uint_eq(st.st_nlink, 3);
 	close(one);
-	close(root);
-	core_free(&core);
+	core_free_with(&core, root);
 }
 END_TEST
 
@@ -93,8 +91,7 @@ START_TEST(hard_links_in_a_removed_directory)
 	path = core_path(&core, "d");
 	ck_assert_int_eq(rmdir(path), 0);
 	ck_assert_int_eq(core_name_in(&core, fd, "a"), -EIO);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -131,8 +128,7 @@ START_TEST(hard_links_at_once)
 		ck_assert_int_eq(fstatat(dir, name, &st, 0), 0);
 		ck_assert_uint_eq(st.st_ino, first.st_ino);
 	}
-	close(dir);
-	core_free(&core);
+	core_free_with(&core, dir);
 }
 END_TEST
 

@@ -40,8 +40,7 @@ START_TEST(one_object_per_inode)
 	object_unref(c);
 	object_unref(a);
 	close(path);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -70,8 +69,7 @@ START_TEST(made_just_now)
 	object_unref(a);
 	migrate_record_clear(&rec);
 	migrate_record_clear(&stored);
-	close(path);
-	core_free(&core);
+	core_free_with(&core, path);
 }
 END_TEST
 
@@ -102,8 +100,7 @@ START_TEST(many_threads)
 	for (size_t i = 0; i < G_N_ELEMENTS(threads); i++)
 		pthread_join(threads[i], NULL);
 	ck_assert_int_eq(core_state(fd), MIGRATE_NORMAL);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -128,8 +125,7 @@ START_TEST(i1_normal_is_terminal)
 	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
 	core_expect(fd, 0, 10, 9);
 	core_expect(fd, 10, 10, 1);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -166,10 +162,8 @@ START_TEST(removed_while_open)
 	ck_assert_int_eq(unlink(path), 0);
 	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
 	core_expect(fd, 0, 10000, 1);
-	ck_assert_int_eq(core_sync(&core, fd), 0);
-	ck_assert_int_eq(core_state(fd), MIGRATE_NORMAL);
-	close(fd);
-	core_free(&core);
+	core_sync_normal(&core, fd);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -187,8 +181,7 @@ START_TEST(what_is_no_file)
 	object_unref(object);
 	ck_assert_int_eq(core_range(&core, fifo, 0, 10), 0);
 	close(fifo);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -220,8 +213,7 @@ START_TEST(what_an_object_has)
 	migrate_extents_clear(&object->record.dirty);
 	g_mutex_unlock(&object->lock);
 	object_unref(object);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 

@@ -140,8 +140,7 @@ START_TEST(none_is_found_before_it_has_its_name)
 	ck_assert_uint_eq(early, 0);
 	ck_assert_uint_eq(count_found(), G_N_ELEMENTS(kinds));
 	expect_kinds_known();
-	close(dir);
-	core_free(&core);
+	core_free_with(&core, dir);
 }
 END_TEST
 
@@ -171,8 +170,7 @@ START_TEST(what_is_made_in_vain_is_not_found)
 	atomic_store(&core_hook, NULL);
 	ck_assert_uint_eq(late, G_N_ELEMENTS(kinds));
 	ck_assert_uint_eq(count_found(), 0);
-	close(dir);
-	core_free(&core);
+	core_free_with(&core, dir);
 }
 END_TEST
 

@@ -49,8 +49,7 @@ START_TEST(starts_while_a_door_holds_the_root)
 	core_open(&core);
 	core_run(&core);
 	close(held);
-	close(root);
-	core_free(&core);
+	core_free_with(&core, root);
 }
 END_TEST
 
@@ -80,8 +79,7 @@ START_TEST(i7_a_clients_directory_of_that_name)
 	core_expect_answer(&core, "finalize", "0 ");
 	core_expect_answer(&core, "attach", "-39 ");
 	ck_assert_int_eq(access(file, F_OK), 0);
-	close(root);
-	core_free(&core);
+	core_free_with(&core, root);
 }
 END_TEST
 
@@ -144,8 +142,7 @@ START_TEST(i7_ours_inherits_nothing)
 	fd = core_find(&core, "d/sub", O_RDONLY | O_DIRECTORY);
 	core_expect_acl(fd, XATTR_ACL_ACCESS, NULL);
 	core_expect_acl(fd, XATTR_ACL_DEFAULT, NULL);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -164,8 +161,7 @@ START_TEST(i4_what_a_crash_left_goes)
 	ck_assert_int_eq(faccessat(root, MIGRATE_PRIVATE_DIR "/staging/1", F_OK, 0), -1);
 	ck_assert_int_eq(faccessat(root, MIGRATE_PRIVATE_DIR "/staging/2", F_OK, 0), -1);
 	ck_assert_int_eq(faccessat(root, MIGRATE_PRIVATE_DIR "/links/3", F_OK, 0), 0);
-	close(root);
-	core_free(&core);
+	core_free_with(&core, root);
 }
 END_TEST
 

@@ -11,8 +11,7 @@ START_TEST(paths_of_descriptors)
 
 	ck_assert_str_eq(path, want);
 	ck_assert_str_eq(none, "?");
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -35,8 +34,7 @@ START_TEST(opened_by_its_handle)
 	close(again);
 	ck_assert_int_eq(unlinkat(root, "g", 0), 0);
 	ck_assert_int_eq(retriever_open_binding(core.retriever, &key, O_RDWR), -ESTALE);
-	close(root);
-	core_free(&core);
+	core_free_with(&core, root);
 }
 END_TEST
 
@@ -58,8 +56,7 @@ START_TEST(directories_are_listed)
 	ck_assert_ptr_null(retriever_list(root, "f"));
 	ck_assert_int_eq(errno, ENOTDIR);
 	close(fd);
-	close(root);
-	core_free(&core);
+	core_free_with(&core, root);
 }
 END_TEST
 

@@ -49,8 +49,7 @@ START_TEST(by_the_directories_above)
 	close(f);
 	close(e);
 	close(d);
-	close(root);
-	core_free(&core);
+	core_free_with(&core, root);
 }
 END_TEST
 
@@ -80,8 +79,7 @@ START_TEST(after_a_rename)
 	}
 	close(f);
 	close(d);
-	close(root);
-	core_free(&core);
+	core_free_with(&core, root);
 }
 END_TEST
 

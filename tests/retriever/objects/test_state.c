@@ -26,8 +26,7 @@ START_TEST(an_empty_volume)
 	core_expect_answer(&core, "finalize", "0 ");
 	private = core_path(&core, MIGRATE_PRIVATE_DIR);
 	ck_assert_int_eq(access(private, F_OK), -1);
-	close(root);
-	core_free(&core);
+	core_free_with(&core, root);
 }
 END_TEST
 
@@ -76,8 +75,7 @@ START_TEST(attached_but_for_the_mark)
 	root = core_root(&core);
 	ck_assert_int_eq(make_whole(root), 0);
 	core_expect_answer(&core, "status", "state=whole");
-	close(root);
-	core_free(&core);
+	core_free_with(&core, root);
 }
 END_TEST
 
@@ -96,8 +94,7 @@ START_TEST(a_mark_that_stays)
 	core_expect_answer(&core, "status", "state=whole");
 	core_restart(&core);
 	core_expect_answer(&core, "status", "state=whole");
-	close(root);
-	core_free(&core);
+	core_free_with(&core, root);
 }
 END_TEST
 

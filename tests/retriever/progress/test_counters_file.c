@@ -71,8 +71,7 @@ START_TEST(counters_after_a_kill)
 		ck_assert_int_eq(COUNT_GET(core.retriever, directories_found), 2);
 		ck_assert_int_eq(COUNT_GET(core.retriever, unfilled), 1);
 	}
-	close(d);
-	core_free(&core);
+	core_free_with(&core, d);
 }
 END_TEST
 

@@ -21,8 +21,7 @@ static void begin(void)
 
 static void end(void)
 {
-	close(root);
-	core_free(&core);
+	core_free_with(&core, root);
 }
 
 static void change(const char *name, unsigned changes, bool done)

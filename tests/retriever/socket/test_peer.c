@@ -84,8 +84,7 @@ START_TEST(garbage_ends_the_connection)
 		close(sock);
 	}
 	ck_assert_int_eq(core_range(&core, fd, 0, 10), 0); /* the others do not notice */
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -104,8 +103,7 @@ START_TEST(another_version)
 	ck_assert_int_eq(receive(sock, MIGRATE_OP_HELLO, 7), -EPROTO);
 	ck_assert_int_eq(receive(sock, 0, 0), 1);
 	close(sock);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -121,8 +119,7 @@ START_TEST(another_volume)
 	ck_assert_int_eq(hello(sock, "test", 9), -EINVAL);
 	ck_assert_int_eq(receive(sock, 0, 0), 1);
 	close(sock);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -134,8 +131,7 @@ START_TEST(nothing_before_hello)
 	send_to(sock, (struct migrate_frame){.op = MIGRATE_OP_SYNC, .id = 1}, fd);
 	ck_assert_int_eq(receive(sock, 0, 0), 1);
 	close(sock);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -210,8 +206,7 @@ START_TEST(requests_that_make_no_sense)
 	ck_assert_int_lt(receive(sock, f.op, 2), 0);
 	close(sock);
 	close(root);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -241,8 +236,7 @@ START_TEST(doors_that_die)
 	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
 	core_expect(fd, 0, 100, 9);
 	core_expect(fd, 100, 64 * KIB - 100, 1);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -261,8 +255,7 @@ START_TEST(a_peer_that_does_not_read)
 		if (receive(sock, f.op, f.id) != 0)
 			ck_abort();
 	close(sock);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -274,8 +267,7 @@ START_TEST(a_reply_that_finds_no_memory)
 	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
 	ck_assert_int_eq(g_atomic_int_get(&shortages), 0);
 	core_expect(fd, 0, 64 * KIB, 1);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -297,8 +289,7 @@ START_TEST(cancel)
 	backend_fault_release(core.fault, rule);
 	ck_assert_int_eq(core_wait(w), 0);
 	core_expect(fd, 0, 64 * KIB, 1);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 

@@ -173,8 +173,7 @@ START_TEST(i11_a_cancelled_name)
 	ck_assert_uint_eq(backend_fault_in_flight(core.fault), GATE_FOREGROUND);
 	backend_fault_remove(core.fault, rule);
 	ck_assert_int_eq(core_name_in(&core, root, "f"), 0);
-	close(root);
-	core_free(&core);
+	core_free_with(&core, root);
 }
 END_TEST
 
@@ -203,8 +202,7 @@ START_TEST(no_descriptors)
 	setrlimit(RLIMIT_NOFILE, &limit);
 	ck_assert_int_eq(core_end(&core, id, true, false, 0, 10), 0);
 	ck_assert_int_eq(core_range(&core, fd, 0, 100), 0);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -356,8 +354,7 @@ START_TEST(a_request_is_followed)
 	ck_assert_msg(n == G_N_ELEMENTS(steps), "no %s", steps[n % G_N_ELEMENTS(steps)]);
 	ck_assert_uint_eq(shared, 1);
 	ck_assert_str_ne(id, other);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 

@@ -52,8 +52,7 @@ START_TEST(a_dead_socket_is_replaced)
 	core_disconnect(&core);
 	core_close(&core);
 	ck_assert_int_eq(stat(core.socket, &st), -1);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -85,8 +84,7 @@ START_TEST(peers_are_counted)
 	ck_assert_int_eq(core_range(&core, fd, 0, 1), 0);
 	core_stop(&core); /* nobody else looks at the peers now */
 	ck_assert_int_eq(COUNT_GET(core.retriever, crawlers), 0);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -112,8 +110,7 @@ START_TEST(i11_a_peer_too_many)
 	g_atomic_int_set(&full, 0);
 	ck_assert_int_eq(core_range(&other, fd, 0, 1), 0);
 	core_disconnect(&other);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 

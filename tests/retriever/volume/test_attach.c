@@ -78,8 +78,7 @@ START_TEST(i12_a_damaged_record)
 	ck_assert_uint_ge(count.unfinished, 2);
 	g_free(count.first);
 	close(root);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -95,8 +94,7 @@ START_TEST(damaged_templates)
 	error = core_try_open(&core);
 	ck_assert_ptr_nonnull(error);
 	ck_assert_ptr_nonnull(strstr(error, "damaged"));
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -130,8 +128,7 @@ START_TEST(pause_and_resume)
 	core_expect_answer(&core, "status", "bandwidth=1048576");
 	core_expect_answer(&core, "settings", "hold-ms=500");
 	core_expect_answer(&core, "errors 0", "total=0");
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 

@@ -81,8 +81,7 @@ START_TEST(i4_what_is_moved)
 	take(moved, &escaped);
 	ck_assert(!escaped);
 	move_watch_free(moved);
-	close(stub);
-	core_free(&core);
+	core_free_with(&core, stub);
 }
 END_TEST
 
@@ -152,8 +151,7 @@ START_TEST(where_it_cannot_be_watched)
 	ck_assert_int_eq(faccessat(root, MIGRATE_PRIVATE_DIR, F_OK, 0), 0);
 	core_expect_answer(&core, "finalize unwatched", "0 ");
 	ck_assert_int_eq(faccessat(root, MIGRATE_PRIVATE_DIR, F_OK, 0), -1);
-	close(root);
-	core_free(&core);
+	core_free_with(&core, root);
 }
 END_TEST
 

@@ -49,8 +49,7 @@ START_TEST(outlives_the_volume)
 	is(fd, "what was found");
 	ck_assert_durable_in(fd, PROOF_ENTRIES);
 	ck_assert_durable_in(fd, "");
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 

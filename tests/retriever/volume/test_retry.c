@@ -61,8 +61,7 @@ START_TEST(i12_failures_are_forgotten)
 	migrate_stub_clear(&stub);
 	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
 	core_expect(fd, 0, SIZE, 1);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -77,8 +76,7 @@ START_TEST(i12_a_retry_that_is_cut_short)
 							   .status = -ECANCELED});
 	retry();
 	ck_assert_uint_eq(errors_count(core.retriever->errors), 1);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -98,8 +96,7 @@ START_TEST(i12_what_cannot_be_opened_stays_listed)
 	ck_assert_int_eq(fsetxattr(fd, "security.migrate", "x", 1, 0), 0);
 	retry_listed(fd);
 	ck_assert_uint_eq(errors_count(core.retriever->errors), 1);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -169,13 +166,11 @@ static void changes_to(uint64_t size)
 	ck_assert(!core_present(fd, 0, 1)); /* also what had come of the old version */
 	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
 	core_expect(fd, 0, size, 7);
-	ck_assert_int_eq(core_sync(&core, fd), 0);
-	ck_assert_int_eq(core_state(fd), MIGRATE_NORMAL);
+	core_sync_normal(&core, fd);
 	ck_assert_int_eq(fstat(fd, &st), 0);
 	ck_assert_int_eq(st.st_mtim.tv_sec, 1100000007);
 	core_expect(fd, 0, size, 7);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 
 START_TEST(i4_a_new_version)
@@ -208,8 +203,7 @@ START_TEST(i4_a_new_version_that_cannot_be_taken)
 	retry();
 	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
 	core_expect(fd, 0, 3 * MIB, 7);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -226,8 +220,7 @@ START_TEST(i7_changed_on_both_sides)
 	core_expect(fd, 0, 100, 9);
 	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), -ESTALE);
 	core_expect(fd, 0, 100, 9);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -265,8 +258,7 @@ START_TEST(i4_killed_while_taking_a_new_version)
 		ck_assert_int_eq(fstat(fd, &st), 0);
 		ck_assert_int_eq(st.st_size, sizes[i]);
 		core_expect(fd, 0, sizes[i], 7);
-		close(fd);
-		core_free(&core);
+		core_free_with(&core, fd);
 	}
 }
 END_TEST
@@ -288,8 +280,7 @@ START_TEST(i3_a_new_version_during_a_sync)
 	ck_assert(!core_present(fd, 0, 1));
 	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
 	core_expect(fd, 0, MIB, 7);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 

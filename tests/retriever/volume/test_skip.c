@@ -31,8 +31,7 @@ START_TEST(i12_names_one_by_one)
 	core_restart(&core);
 	core_expect_answer(&core, "status", "names-skipped=2\n");
 	expect_filled(fd, 2);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -56,8 +55,7 @@ START_TEST(in_the_kept_report)
 	ck_assert_ptr_nonnull(strstr(text, "/d/bad/0\tno such name\n"));
 	close(file);
 	close(root);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -80,8 +78,7 @@ START_TEST(all_of_a_directory)
 	ck_assert_uint_eq(reported("/bad/0") + reported(last), 2);
 	text = report_text();
 	ck_assert_ptr_nonnull(strstr(text, "/d\t7 more names"));
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -105,8 +102,7 @@ START_TEST(i12_what_may_pass)
 		backend_fault_remove(core.fault, rule);
 		skips("all", "", "names=1\n");
 		expect_filled(fd, 3);
-		close(fd);
-		core_free(&core);
+		core_free_with(&core, fd);
 	}
 }
 END_TEST
@@ -128,8 +124,7 @@ START_TEST(i12_what_is_refused)
 	ck_assert_int_eq(st.st_mode, S_IFREG);
 	ck_assert_uint_eq(errors_count(core.retriever->errors), 1);
 	backend_fault_remove(core.fault, rule);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -147,8 +142,7 @@ START_TEST(what_is_not_found)
 		skips("names", "/f1", "0 [skip]\nnames=1\n");
 		expect_filled(fd, 2);
 		ck_assert_uint_eq(reported("/f1"), 1);
-		close(fd);
-		core_free(&core);
+		core_free_with(&core, fd);
 	}
 }
 END_TEST
@@ -172,8 +166,7 @@ START_TEST(i1_what_was_copied_of_it)
 	ck_assert(is_there(core.root, "d/extra"));
 	ck_assert(!is_there(core.root, "d/f1"));
 	ck_assert(is_aside("d/f1"));
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -195,8 +188,7 @@ START_TEST(i1_more_than_are_told_apart)
 	expect_filled(fd, 3);
 	ck_assert(!is_there(core.root, "d/extra"));
 	ck_assert(is_aside("d/extra"));
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -213,8 +205,7 @@ START_TEST(i12_all_that_was_listed)
 	expect_unfilled(fd, 3);
 	skips("all", "", "names=2\n");
 	expect_filled(fd, 2);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -231,8 +222,7 @@ START_TEST(i12_what_can_be_made)
 	expect_filled(fd, 3);
 	ck_assert_uint_eq(reported("/f1") + reported("/bad/0"), 0);
 	skips("all", "", "-2 ");
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -248,8 +238,7 @@ START_TEST(i12_the_last_listing_counts)
 	skips("names", "/f1", "names=0\n");
 	expect_filled(fd, 3);
 	ck_assert_uint_eq(reported("/f1"), 0);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -267,8 +256,7 @@ START_TEST(the_reserved_name)
 	command = g_strconcat("skip names ", core.root, "/.migrate", NULL);
 	core_expect_answer(&core, command, "names=1\n");
 	expect_filled(root, 2); /* with our own */
-	close(root);
-	core_free(&core);
+	core_free_with(&core, root);
 }
 END_TEST
 
@@ -283,8 +271,7 @@ START_TEST(i12_two_that_look_alike)
 	errors_add_name(core.retriever->errors, fd, "a\\012b", -EREMOTEIO, "x");
 	skips("names", "/a\\012b", "-76 ");
 	ck_assert_int_eq(core_state(fd), MIGRATE_UNFILLED);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -300,8 +287,7 @@ START_TEST(i12_no_report)
 	losses_set_directory(core.retriever->losses, core.retriever->private_fd);
 	skips("names", "/bad/0", "0 ");
 	expect_filled(fd, 1);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -327,8 +313,7 @@ START_TEST(i12_written_down_first)
 	core_release();
 	g_thread_join(thread);
 	expect_filled(fd, 1);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -359,8 +344,7 @@ START_TEST(beside_a_fill)
 	ck_assert(backend_fault_wait_idle(core.fault));
 	core_restart(&core); /* the late one is over */
 	expect_filled(fd, 2);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -390,8 +374,7 @@ START_TEST(dummies_go)
 	ck_assert_uint_eq(count_names(fd), 3);
 	skips("names", "/f1", "names=1\n");
 	expect_filled(fd, 2);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -406,8 +389,7 @@ START_TEST(what_is_no_request)
 	core_expect_answer(&core, "skip all \n", "-2 ");
 	core_expect_answer(&core, "skip names /", "-2 ");
 	expect_unfilled(fd, 2);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -453,8 +435,7 @@ START_TEST(i12_killed_at_every_step)
 		core_expect_answer(&core, "status", "names-skipped=2\n");
 		core_disconnect(&core);
 		core_end_supervision(&core);
-		close(fd);
-		core_free(&core);
+		core_free_with(&core, fd);
 		ck_assert_int_lt(nth, 100);
 	}
 }

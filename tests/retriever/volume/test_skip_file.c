@@ -72,8 +72,7 @@ static bool is_here(const char *name)
 
 static void end(int fd)
 {
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 
 START_TEST(i4_it_goes)
@@ -334,8 +333,7 @@ START_TEST(i4_killed_at_every_step)
 		      core.root, core.root);
 		core_disconnect(&core);
 		core_end_supervision(&core);
-		close(fd);
-		core_free(&core);
+		core_free_with(&core, fd);
 		ck_assert_int_lt(nth, 200);
 	}
 }

@@ -32,8 +32,7 @@ START_TEST(i12_a_directory_that_is_not_listed)
 		ck_assert_uint_eq(reported(""), 1);
 		text = report_text();
 		ck_assert_ptr_nonnull(strstr(text, "; skipped because: of that\n"));
-		close(fd);
-		core_free(&core);
+		core_free_with(&core, fd);
 	}
 }
 END_TEST
@@ -95,8 +94,7 @@ START_TEST(i12_a_directory_that_may_be_listed_later)
 		skips_with("names", "", "\nleave", "names=0\n");
 		expect_filled(fd, 3);
 		ck_assert_uint_eq(reported(""), 0);
-		close(fd);
-		core_free(&core);
+		core_free_with(&core, fd);
 	}
 }
 END_TEST
@@ -113,8 +111,7 @@ START_TEST(i12_a_directory_that_is_gone)
 	skips_with("names", "", "\nleave", "names=1\ndirectories=1\n");
 	expect_filled(fd, 0);
 	close(root);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -129,8 +126,7 @@ START_TEST(i12_names_that_are_refused)
 	skips_with("names", "/f1", "\nleave", "names=1\n");
 	expect_filled(fd, 2);
 	ck_assert_uint_eq(reported("/f1"), 1);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 	fd = begin_carrying(3);
 	fails("f1", -EACCES); /* nobody's */
 	ck_assert_int_eq(fill(fd), 0);
@@ -139,8 +135,7 @@ START_TEST(i12_names_that_are_refused)
 	skips_with("names", "/f1", "\nleave", "names=1\n");
 	expect_filled(fd, 2);
 	ck_assert_uint_eq(reported("/f1"), 1);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -177,8 +172,7 @@ START_TEST(i12_by_reason_and_by_directory)
 			   "names=1\ndirectories=0\n");
 	expect_filled(fd, 1);
 	close(file);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -206,8 +200,7 @@ START_TEST(i12_the_others_are)
 	core_expect_answer(&core, command, "elsewhere 1 are skipped");
 	ck_assert_int_eq(core_state(fd) == MIGRATE_FILLED, core_state(other) != MIGRATE_FILLED);
 	close(other);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 

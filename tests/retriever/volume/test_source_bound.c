@@ -81,8 +81,7 @@ START_TEST(what_is_bound_to_another_address)
 	ck_assert(source_bound_differs(private, "nfs://old/archive"));
 	ck_assert_int_eq(unlink(file), 0);
 	ck_assert(!source_bound_differs(private, "nfs://old/archive"));
-	close(private);
-	core_free(&core);
+	core_free_with(&core, private);
 }
 END_TEST
 
@@ -165,8 +164,7 @@ START_TEST(a_root_that_proves_nothing)
 	ck_assert(g_file_set_contents(file, "file:///elsewhere", -1, NULL));
 	ck_assert(!source_bound_check(core.retriever, &error));
 	ck_assert_msg(strstr(error->message, "no longer"), "%s", error->message);
-	close(root);
-	core_free(&core);
+	core_free_with(&core, root);
 }
 END_TEST
 

@@ -37,8 +37,7 @@ START_TEST(i12_below_normal_directories)
 	ck_assert_int_eq(migrate_has_record(root), 1);
 	close(d);
 	close(file);
-	close(root);
-	core_free(&core);
+	core_free_with(&core, root);
 }
 END_TEST
 
@@ -67,8 +66,7 @@ START_TEST(the_counters_are_set)
 	ck_assert_int_eq(count.bytes_whole, 0);
 	ck_assert_int_eq(COUNT_GET(core.retriever, files_found), 2);
 	ck_assert_int_eq(COUNT_GET(core.retriever, exact), 1);
-	close(root);
-	core_free(&core);
+	core_free_with(&core, root);
 }
 END_TEST
 
@@ -94,8 +92,7 @@ START_TEST(i7_what_was_written_before_a_kill)
 	verify(&count);
 	core_close(&core);
 	ck_assert_uint_eq(core_missing(fd), 30000 - 100);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -141,8 +138,7 @@ START_TEST(i12_what_cannot_be_looked_at)
 	damaged[0] = damaged[1] = 0;
 	verify(&count);
 	ck_assert_int_eq(count.files, 3);
-	close(root);
-	core_free(&core);
+	core_free_with(&core, root);
 }
 END_TEST
 
@@ -312,8 +308,7 @@ START_TEST(counts_what_changes_meanwhile)
 	ck_assert_int_eq(count.files_whole, 6); /* f, d/none and e/none, twice */
 	ck_assert_int_eq(count.directories_whole, 2);
 	ck_assert_int_eq(count.unfilled, 2); /* d/d */
-	close(root);
-	core_free(&core);
+	core_free_with(&core, root);
 }
 END_TEST
 
@@ -360,8 +355,7 @@ START_TEST(i4_moved_behind_the_walk)
 	ck_assert_int_eq(faccessat(root, MIGRATE_PRIVATE_DIR, F_OK, 0), 0);
 	if (behind.how != ALL_THE_TIME) /* so that a crawler finds it */
 		ck_assert_int_eq(migrate_has_record(root), 1);
-	close(root);
-	core_free(&core);
+	core_free_with(&core, root);
 }
 END_TEST
 
