@@ -192,7 +192,7 @@ static fsal_status_t open_name(struct mg_object *dir, const struct mg_open *open
 	return opened_by_name(export, dir, finished, sub, open, flags != open->flags, fresh);
 }
 
-static fsal_status_t open2(struct mg_object *object, const struct mg_open *open)
+static fsal_status_t open_either(struct mg_object *object, const struct mg_open *open)
 {
 	return open->name ? open_name(object, open) : open_object(object, open);
 }
@@ -398,5 +398,5 @@ void mg_file_ops_init(struct fsal_obj_ops *ops)
 	ops->close2 = close2;
 	ops->close = close_handle;
 	ops->fallocate = allocate;
-	mg_names.open2 = open2;
+	mg_names.open2 = open_either;
 }

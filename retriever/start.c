@@ -144,7 +144,7 @@ struct retriever *retriever_open(struct volume_config *config, GError **error)
 	gate_yield(retriever->gate, config->yield_ms);
 	limits_set_load(retriever);
 	retriever->prefill = prefill_new(retriever);
-	retriever->later = later_new(retriever);
+	retriever->later = later_new(retriever, LATER_MIN);
 	retriever->rates = rates_new(retriever);
 	retriever->proof = proof_new(retriever);
 	retriever->server = server_new(retriever, error);

@@ -193,7 +193,7 @@ struct link {
 	int flags;
 };
 
-static int make_link(void *arg)
+static int link_object(void *arg)
 {
 	struct link *link = arg;
 
@@ -208,7 +208,7 @@ static int vm_linkat(struct vfs_handle_struct *handle, struct files_struct *from
 	struct link link = {handle, from_dir, to_dir, from, to, flags};
 	struct vm_change change = {.kind = MIGRATE_PLACE,
 				   .place = true,
-				   .make = make_link,
+				   .make = link_object,
 				   .arg = &link,
 				   .once = true};
 	struct place place;
@@ -223,7 +223,7 @@ static int vm_linkat(struct vfs_handle_struct *handle, struct files_struct *from
 	if (result < 0)
 		result = vm_fail(result);
 	else
-		result = result ? vm_bracket(handle, fd, &change) : make_link(&link);
+		result = result ? vm_bracket(handle, fd, &change) : link_object(&link);
 	close_keeping_errno(fd);
 	place_clear(&place);
 	return result;

@@ -222,11 +222,6 @@ static int sync_object(struct object *object, bool for_client)
 	return lost ? lost : ret;
 }
 
-int durability_sync(struct object *object)
-{
-	return sync_object(object, true);
-}
-
 struct durability_later {
 	struct object *object; /* referenced */
 	object_done_fn done;

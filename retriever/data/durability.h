@@ -55,13 +55,14 @@ bool durability_crowded(struct retriever *retriever, bool background);
  * -ECANCELED when the thread has stopped. */
 void durability_after_round(struct retriever *retriever, object_done_fn done, void *arg);
 
-/* Makes this object durable now, for a client: its data, its record, and a flush of the record.
- * Blocks for the disk.  A normal object must have a descriptor (object_keep_fd).  0; -ENOSPC when
- * the record doesn't fit; -errno, also for bytes that were lost before. */
-int durability_sync(struct object *object);
 /* The whole file system.  0 or -errno. */
 int durability_sync_all(struct retriever *retriever);
-/* The same on another thread; a record that doesn't fit has its smallest gaps fetched first. */
+/*
+ * Makes this object durable for a client, on another thread: its data, its record, and a flush of
+ * the record; a record that doesn't fit has its smallest gaps fetched first.  A normal object must
+ * have a descriptor (object_keep_fd).  done: 0; -ENOSPC when the record doesn't fit; -errno, also
+ * for bytes that were lost before.
+ */
 void durability_sync_later(struct object *object, object_done_fn done, void *arg);
 /* The same for a reader, which gets no error for bytes that were lost before, and does not wait for
  * the record's flush. */

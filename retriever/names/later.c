@@ -19,9 +19,9 @@ struct later {
 	guint timer;	/* 0: stopped */
 	gint under_way; /* atomic: those tried, and the look at the list; who has it > 0 has ... */
 	guint place;	/* ... where the look goes on */
-	gint64 pause;	/* of this round; microseconds */
-	gint came;	/* atomic: something has, in this round */
-	atomic_llong due; /* g_get_monotonic_time() */
+	gint64 pause, first_pause; /* of this round, and after one in which something came */
+	gint came;		   /* atomic: something has, in this round */
+	atomic_llong due;	   /* g_get_monotonic_time() */
 };
 
 struct attempt {
@@ -87,7 +87,7 @@ static void end_round(struct later *later)
 	const bool came = g_atomic_int_and((guint *)&later->came, 0);
 
 	later->place = 0;
-	later->pause = came ? LATER_MIN : MIN(2 * later->pause, LATER_MAX);
+	later->pause = came ? later->first_pause : MIN(2 * later->pause, LATER_MAX);
 	atomic_store(&later->due, g_get_monotonic_time() + later->pause);
 }
 
@@ -123,18 +123,13 @@ static gboolean tick_later(gpointer arg)
 	return G_SOURCE_CONTINUE;
 }
 
-void later_hurry(struct later *later)
-{
-	atomic_store(&later->due, 0);
-}
-
-struct later *later_new(struct retriever *retriever)
+struct later *later_new(struct retriever *retriever, gint64 first_pause)
 {
 	struct later *later = g_new0(struct later, 1);
 
 	later->retriever = retriever;
-	later->pause = LATER_MIN;
-	atomic_init(&later->due, g_get_monotonic_time() + LATER_MIN);
+	later->pause = later->first_pause = first_pause;
+	atomic_init(&later->due, g_get_monotonic_time() + first_pause);
 	later->timer = g_timeout_add(TICK_MS, tick_later, later);
 	return later;
 }

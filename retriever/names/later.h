@@ -17,13 +17,12 @@
 
 struct later;
 
-struct later *later_new(struct retriever *retriever);
+/* first_pause: LATER_MIN, in microseconds. */
+struct later *later_new(struct retriever *retriever, gint64 first_pause);
 /* Starts no more attempts, ever; those under way may still end.  Called while the main loop does
  * not run.  NULL is fine. */
 void later_stop(struct later *later);
 /* After all jobs.  NULL is fine. */
 void later_free(struct later *later);
-/* Ends the pause: the next round begins at once.  Any thread. */
-void later_hurry(struct later *later);
 
 #endif

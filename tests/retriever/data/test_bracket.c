@@ -23,8 +23,7 @@ START_TEST(i7_a_fill_waits_for_the_bracket)
 	core_expect(fd, 0, 100, 1);
 	core_expect(fd, 100, 200, 9);
 	core_expect(fd, 300, SIZE - 300, 1);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -47,8 +46,7 @@ START_TEST(a_truncate_is_alone)
 	ck_assert_int_eq(core_end(&core, truncate, true, false, 10, 0), 0);
 	ck_assert_int_eq(core_wait(w[1]), 0);
 	ck_assert_int_eq(core_end(&core, another, false, false, 0, 0), 0);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -68,8 +66,7 @@ START_TEST(i7_truncate_down_and_up)
 	core_expect_zeros(fd, 1000, SIZE - 1000);
 	ck_assert_int_eq(fstat(fd, &st), 0);
 	ck_assert_int_eq(st.st_size, SIZE);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -94,8 +91,7 @@ START_TEST(i7_truncate_down_and_fill)
 	ck_assert_int_eq(fstat(fd, &st), 0);
 	ck_assert_int_eq(st.st_size, 1000);
 	object_unref(object);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -118,8 +114,7 @@ START_TEST(i7_truncate_during_a_read)
 	ck_assert_int_eq(core_wait(w), 0);
 	core_expect(fd, 0, 1000, 1);
 	core_expect_zeros(fd, 1000, SIZE - 1000);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -131,12 +126,10 @@ START_TEST(truncate_to_nothing_fetches_nothing)
 	fd = find();
 	ck_assert_int_eq(core_truncate(&core, fd, 0), 0);
 	ck_assert_int_eq(core_write(&core, fd, 0, 500, 9, true), 0);
-	ck_assert_int_eq(core_sync(&core, fd), 0);
-	ck_assert_int_eq(core_state(fd), MIGRATE_NORMAL);
+	core_sync_normal(&core, fd);
 	core_expect(fd, 0, 500, 9);
 	ck_assert_uint_eq(backend_fault_submitted(core.fault, READS), 0);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -157,8 +150,7 @@ START_TEST(i7_attributes_survive_the_drop)
 	ck_assert_int_eq(core_end(&core, id, true, false, 0, 0), 0);
 	core_restart(&core);
 	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
-	ck_assert_int_eq(core_sync(&core, fd), 0);
-	ck_assert_int_eq(core_state(fd), MIGRATE_NORMAL);
+	core_sync_normal(&core, fd);
 	ck_assert_int_eq(fstat(fd, &st), 0);
 	ck_assert_uint_eq(st.st_mode & 07777, 0640);
 	ck_assert_uint_eq(st.st_uid, 12);
@@ -166,8 +158,7 @@ START_TEST(i7_attributes_survive_the_drop)
 	ck_assert_int_eq(st.st_mtim.tv_sec, 1200000002);
 	ck_assert_int_eq(st.st_mtim.tv_nsec, 22);
 	ck_assert_int_eq(st.st_atim.tv_sec, 1200000001);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -192,14 +183,12 @@ START_TEST(i8_times_do_not_move)
 	migrate_stub_clear(&before);
 	migrate_stub_clear(&during);
 	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
-	ck_assert_int_eq(core_sync(&core, fd), 0);
-	ck_assert_int_eq(core_state(fd), MIGRATE_NORMAL);
+	core_sync_normal(&core, fd);
 	ck_assert_int_eq(fstat(fd, &st), 0);
 	ck_assert_int_eq(st.st_mtim.tv_sec, 1100000001);
 	ck_assert_int_eq(st.st_mtim.tv_nsec, 123456789);
 	ck_assert_int_eq(st.st_atim.tv_sec, 1000000001);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -224,8 +213,7 @@ START_TEST(i7_a_write_sets_the_time)
 	ck_assert_int_eq(fstat(fd, &now), 0);
 	ck_assert_int_eq(now.st_mtim.tv_sec, st.st_mtim.tv_sec);
 	ck_assert_int_eq(now.st_mtim.tv_nsec, st.st_mtim.tv_nsec);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -246,8 +234,7 @@ START_TEST(what_was_not_ended_is_still_missing)
 	core_connect(&core);
 	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
 	core_expect(fd, 0, SIZE, 1);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -273,8 +260,7 @@ START_TEST(i4_a_truncation_that_was_not_ended)
 			core_expect(fd, 1000, st.st_size - 1000, 1);
 		ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
 		core_expect(fd, 0, st.st_size, 1);
-		close(fd);
-		core_free(&core);
+		core_free_with(&core, fd);
 	}
 }
 END_TEST
@@ -303,8 +289,7 @@ START_TEST(i7_a_cut_and_a_raise_that_were_not_ended)
 		ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
 		core_expect(fd, 0, left, 1);
 		core_expect_zeros(fd, left, SIZE - left);
-		close(fd);
-		core_free(&core);
+		core_free_with(&core, fd);
 	}
 }
 END_TEST
@@ -330,8 +315,7 @@ START_TEST(a_truncation_that_failed_answers_who_waits)
 	ck_assert_int_eq(truncate(path, 1), 0); /* changed there: what comes is of no use */
 	backend_fault_release(core.fault, rule);
 	ck_assert_int_eq(core_wait(range), 0);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -356,8 +340,7 @@ START_TEST(a_dead_door_lets_the_others_in)
 	ck_assert_int_eq(core_end(&core, mine, false, false, 0, 0), 0);
 	ck_assert_int_eq(core_wait(range), 0);
 	core_expect(fd, 0, SIZE, 1);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -377,8 +360,7 @@ START_TEST(a_begin_that_waits_can_be_cancelled)
 	ck_assert_int_eq(core_wait(after), 0); /* beside the first */
 	ck_assert_int_eq(core_end(&core, next, false, false, 0, 0), 0);
 	ck_assert_int_eq(core_end(&core, id, false, false, 0, 0), 0);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -393,12 +375,10 @@ START_TEST(brackets_of_normal_objects)
 	ck_assert_int_eq(core_begin(&core, fd, -1, MIGRATE_WRITE, 0, 1, &id), 0);
 	ck_assert_int_eq(core_end(&core, id, false, false, 0, 0), 0);
 	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
-	ck_assert_int_eq(core_sync(&core, fd), 0);
-	ck_assert_int_eq(core_state(fd), MIGRATE_NORMAL);
+	core_sync_normal(&core, fd);
 	ck_assert_int_eq(core_write(&core, fd, 5, 10, 9, true), 0);
 	core_expect(fd, 5, 10, 9);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -440,8 +420,7 @@ START_TEST(i11_an_end_does_not_wait_for_the_old_server)
 	ck_assert_int_eq(core_wait(waiter), 0);
 	ck_assert_int_eq(pwrite(fd, "new", 3, i * stride), 3);
 	ck_assert_int_eq(core_end(&core, id, true, true, i * stride, 3), 0);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -500,8 +479,7 @@ START_TEST(i11_no_end_of_many_waits_for_the_old_server)
 		ck_assert(!memcmp(data, "new", 3));
 		core_expect(fd, i * stride + 3, stride - 3, 1);
 	}
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 int main(void)

@@ -26,8 +26,7 @@ START_TEST(i4_a_punch_is_noted_again)
 	migrate_record_clear(&rec);
 	ck_assert_int_eq(core_end(&core, id, false, false, 0, 0), 0);
 	ck_assert_int_eq(core_end(&core, write, false, false, 0, 0), 0);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -45,8 +44,7 @@ START_TEST(i7_a_punched_hole_stays)
 	core_expect(fd, 0, 4096, 1);
 	core_expect_zeros(fd, 4096, 8192);
 	core_expect(fd, 12288, SIZE - 12288, 1);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -123,8 +121,7 @@ START_TEST(i7_holes_over_holes)
 	ck_assert_int_eq(core_state(fd), MIGRATE_PARTIAL);
 	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
 	expect_punched(fd);
-	ck_assert_int_eq(core_sync(&core, fd), 0);
-	ck_assert_int_eq(core_state(fd), MIGRATE_NORMAL);
+	core_sync_normal(&core, fd);
 	expect_punched(fd);
 	close(fd);
 	core_disconnect(&core);
@@ -219,8 +216,7 @@ START_TEST(i7_a_punched_hole_moves_mtime)
 	ck_assert_int_eq(migrate_stub_load(fd, &stub), 0);
 	ck_assert_int_ge(stub.mtime.tv_sec, before.tv_sec);
 	migrate_stub_clear(&stub);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 

@@ -1,34 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What is durable, what is in the record, and what a kill or a power cut leaves. */
-#include "tests/retriever/core_hook.h"
+#include "tests/retriever/core_durability.h"
 
 #include <sched.h>
 #include <sys/resource.h>
 
 #include "lib/report/fill_notes.h"
-#include "retriever/data/durability.h"
 #include "retriever/data/fetch.h"
-
-#define SIZE (64 * KIB)
-
-static struct core core;
-
-/* Another mount: this overrides the library's. */
-static uint8_t mount_epoch[MIGRATE_EPOCH_LEN] = "one";
-
-bool migrate_mount_epoch(int fd, uint8_t *epoch)
-{
-	memcpy(epoch, mount_epoch, sizeof mount_epoch);
-	return true;
-}
-
-static int start(void)
-{
-	core_make(&core);
-	core_source_file(&core, "f", SIZE, 1);
-	core_start(&core);
-	return core_find(&core, "f", O_RDWR);
-}
 
 /* I3: the bytes are in the page cache, and the client has them, but the range stays in the record
  * while the sync has not returned. */
@@ -50,8 +28,7 @@ START_TEST(i3_a_range_leaves_the_record_after_the_sync)
 	ck_assert_int_eq(core_sync(&core, fd), 0);
 	ck_assert_int_eq(COUNT_GET(core.retriever, bytes_whole), SIZE);
 	ck_assert_int_eq(COUNT_BYTES_HERE(core.retriever), SIZE);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -64,10 +41,8 @@ START_TEST(i3_a_record_is_dropped_after_the_sync)
 	core_wait_held(1);
 	ck_assert_int_eq(core_state(fd), MIGRATE_PARTIAL);
 	core_release();
-	ck_assert_int_eq(core_sync(&core, fd), 0);
-	ck_assert_int_eq(core_state(fd), MIGRATE_NORMAL);
-	close(fd);
-	core_free(&core);
+	core_sync_normal(&core, fd);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -91,19 +66,15 @@ START_TEST(a_fill_is_noted_unless_a_client_wrote)
 	int fd = start();
 
 	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
-	ck_assert_int_eq(core_sync(&core, fd), 0);
-	ck_assert_int_eq(core_state(fd), MIGRATE_NORMAL);
+	core_sync_normal(&core, fd);
 	ck_assert(is_noted(fd));
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 	fd = start();
 	ck_assert_int_eq(core_write(&core, fd, 1000, 5000, 9, false), 0);
 	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
-	ck_assert_int_eq(core_sync(&core, fd), 0);
-	ck_assert_int_eq(core_state(fd), MIGRATE_NORMAL);
+	core_sync_normal(&core, fd);
 	ck_assert(!is_noted(fd));
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -127,8 +98,7 @@ START_TEST(rounds_end_by_themselves)
 	while (core_finish(&core, root) == -EAGAIN) /* waits for rounds itself */
 		;
 	ck_assert_int_eq(core_state(root), MIGRATE_NORMAL);
-	close(root);
-	core_free(&core);
+	core_free_with(&core, root);
 }
 END_TEST
 
@@ -151,8 +121,7 @@ START_TEST(i7_a_kill_after_end)
 	core_expect(fd, 6000, SIZE - 6000, 1);
 	core_disconnect(&core);
 	core_end_supervision(&core);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -174,8 +143,7 @@ START_TEST(i7_a_power_cut)
 	ck_assert(!core_present(fd, 5000, 1000));
 	mount_epoch[0] = 'o';
 	core_release();
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -236,11 +204,9 @@ START_TEST(i7_killed_at_every_step)
 		core_start(&core);
 		ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
 		check_the_file(fd);
-		ck_assert_int_eq(core_sync(&core, fd), 0);
-		ck_assert_int_eq(core_state(fd), MIGRATE_NORMAL);
+		core_sync_normal(&core, fd);
 		check_the_file(fd);
-		close(fd);
-		core_free(&core);
+		core_free_with(&core, fd);
 		ck_assert_int_lt(nth, 500);
 	}
 }
@@ -261,15 +227,13 @@ START_TEST(i7_a_sync_of_a_normal_file_flushes)
 	int fd = start();
 
 	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
-	ck_assert_int_eq(core_sync(&core, fd), 0);
-	ck_assert_int_eq(core_state(fd), MIGRATE_NORMAL);
+	core_sync_normal(&core, fd);
 	atomic_store(&core_hook, count_flushes);
 	ck_assert_int_eq(core_sync(&core, fd), 0);
 	ck_assert_uint_eq(atomic_load(&flushes), 1);
 	ck_assert_int_eq(core_write(&core, fd, 0, 10, 9, true), 0);
 	ck_assert_uint_eq(atomic_load(&flushes), 2);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -298,13 +262,12 @@ START_TEST(i7_the_order_of_a_commit)
 		struct object *object;
 
 		ck_assert_int_eq(object_get(core.retriever, fd, &object), 0);
-		ck_assert_int_eq(durability_sync(object), 0);
+		ck_assert_int_eq(core_sync_object(object), 0);
 		object_unref(object);
 	}
 	atomic_store(&core_hook, NULL);
 	ck_assert_str_eq(order, "fdatasync fsetxattr fsync ");
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -355,8 +318,7 @@ START_TEST(a_slow_disk_holds_the_background_back)
 	ck_assert_int_eq(core_wait(fill), 0);
 	object_unref(object);
 	close(dir);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -381,8 +343,7 @@ START_TEST(i7_a_kill_after_a_hole)
 	core_expect_zeros(fd, 0, 8192);
 	core_disconnect(&core);
 	core_end_supervision(&core);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -397,8 +358,7 @@ START_TEST(no_drop_under_a_bracket)
 	ck_assert_int_eq(core_state(fd), MIGRATE_PARTIAL);
 	ck_assert_int_eq(core_end(&core, id, true, true, 0, 0), 0);
 	ck_assert_int_eq(core_state(fd), MIGRATE_NORMAL);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 

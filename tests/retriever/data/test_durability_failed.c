@@ -1,34 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Disks that do not keep what they were given: what was lost is fetched again, and clients are
  * told. */
-#include "tests/retriever/core_hook.h"
+#include "tests/retriever/core_durability.h"
 
 #include <sched.h>
 
-#include "retriever/data/durability.h"
 #include "retriever/objects/waiters.h"
 
-#define SIZE (64 * KIB)
-
-static struct core core;
 static bool told;
-
-/* Another mount: this overrides the library's. */
-static uint8_t mount_epoch[MIGRATE_EPOCH_LEN] = "one";
-
-bool migrate_mount_epoch(int fd, uint8_t *epoch)
-{
-	memcpy(epoch, mount_epoch, sizeof mount_epoch);
-	return true;
-}
-
-static int start(void)
-{
-	core_make(&core);
-	core_source_file(&core, "f", SIZE, 1);
-	core_start(&core);
-	return core_find(&core, "f", O_RDWR);
-}
 
 /* The kernel tells once that data could not be written, and takes it for written then: whoever was
  * told, nothing that was here before is durable after a later sync that succeeds. */
@@ -49,10 +28,8 @@ START_TEST(i3_a_failed_sync_counts_for_all)
 		ck_assert(!core_present(fd, 20000, 5000));
 	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
 	core_expect(fd, 0, SIZE, 1);
-	ck_assert_int_eq(core_sync(&core, fd), 0);
-	ck_assert_int_eq(core_state(fd), MIGRATE_NORMAL);
-	close(fd);
-	core_free(&core);
+	core_sync_normal(&core, fd);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -149,8 +126,7 @@ START_TEST(i3_a_directory_that_fails)
 	core_fail_sync = NULL;
 	ck_assert_int_eq(core_sync(&core, dir), 0);
 	close(dir);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -167,11 +143,9 @@ START_TEST(i3_a_commit_that_fails)
 	wait_round();
 	ck_assert_uint_eq(core_missing(fd), SIZE);
 	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
-	ck_assert_int_eq(core_sync(&core, fd), 0);
-	ck_assert_int_eq(core_state(fd), MIGRATE_NORMAL);
+	core_sync_normal(&core, fd);
 	core_expect(fd, 0, SIZE, 1);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -197,12 +171,11 @@ START_TEST(told_without_locks)
 	waiters_add(object, 0, SIZE, false, note_whether_syncing, object);
 	g_mutex_unlock(&object->lock);
 	core_fail_sync = "fdatasync";
-	ck_assert_int_eq(durability_sync(object), -EIO);
+	ck_assert_int_eq(core_sync_object(object), -EIO);
 	core_fail_sync = NULL;
 	ck_assert(told);
 	object_unref(object);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -220,8 +193,7 @@ START_TEST(i7_a_commit_without_space)
 	core_fail_sync_errno = EIO;
 	ck_assert_uint_eq(core_missing(fd), SIZE);
 	ck_assert_int_eq(core_sync(&core, fd), 0);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -241,8 +213,7 @@ START_TEST(i7_a_round_that_fails)
 	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
 	ck_assert_int_eq(core_sync(&core, fd), 0);
 	core_expect(fd, 0, SIZE, 1);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -268,8 +239,7 @@ START_TEST(i4_made_durable_for_a_reader)
 	ck_assert_int_eq(core_state(fd), MIGRATE_NORMAL);
 	ck_assert_int_eq(core_wait(core_ask_range(&core, fd, 0, 1, flags)), 0);
 	core_expect(fd, 10, SIZE - 10, 1);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -310,8 +280,7 @@ START_TEST(i3_lost_before_the_retriever_came)
 	else
 		core_expect(fd, 100, 20000 - 100, 1);
 	core_expect(fd, 20000, 100, 9);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -337,8 +306,7 @@ START_TEST(i4_a_loss_that_cannot_be_recorded)
 	ck_assert(!core_present(fd, 100, 10));
 	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
 	core_expect(fd, 0, SIZE, 1);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -356,8 +324,7 @@ START_TEST(i7_a_write_while_a_commit_fails)
 	core_fail_sync = NULL;
 	ck_assert_int_eq(core_end(&core, id, true, false, 0, 10), -EIO);
 	ck_assert_uint_eq(core_missing(fd), SIZE);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -391,11 +358,9 @@ START_TEST(i3_blocks_that_were_never_allocated)
 	core_sync(&core, fd); /* may tell another client, or not */
 	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
 	core_expect(fd, 0, SIZE, 1);
-	ck_assert_int_eq(core_sync(&core, fd), 0);
-	ck_assert_int_eq(core_state(fd), MIGRATE_NORMAL);
+	core_sync_normal(&core, fd);
 	core_expect(fd, 0, SIZE, 1);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 

@@ -29,8 +29,7 @@ START_TEST(brings_what_was_asked_for)
 	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
 	core_expect(fd, 0, 3 * MIB + 17, 1);
 	ck_assert_int_eq(core_range(&core, fd, 100 * MIB, 5), 0);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -56,8 +55,7 @@ START_TEST(a_large_file_comes_to_its_end)
 	ck_assert_int_eq(core_wait(a), 0);
 	ck_assert_int_eq(core_wait(b), 0);
 	core_expect(fd, 0, 100, 1);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -77,8 +75,7 @@ START_TEST(demands_join_demands)
 	for (unsigned i = 0; i < G_N_ELEMENTS(w); i++)
 		ck_assert_int_eq(core_wait(w[i]), 0);
 	ck_assert_uint_eq(backend_fault_submitted(core.fault, READS), 1);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -98,8 +95,7 @@ START_TEST(i11_a_demand_does_not_wait_for_a_background_read)
 	ck_assert_int_eq(core_wait(background), 0);		   /* what it waited for is here */
 	ck_assert_uint_ge(backend_fault_in_flight(core.fault), 1); /* its own read still stalls */
 	backend_fault_release(core.fault, rule);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -116,8 +112,7 @@ START_TEST(short_replies_are_completed)
 	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
 	core_expect(fd, 0, 64 * KIB + 1, 1);
 	ck_assert_uint_ge(backend_fault_submitted(core.fault, READS), 66);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -134,8 +129,7 @@ START_TEST(replies_without_attributes)
 	core_expect(fd, 0, 10000, 1);
 	ck_assert_uint_eq(backend_fault_submitted(core.fault, READS), 1);
 	ck_assert_uint_eq(backend_fault_submitted(core.fault, 1u << BACKEND_GETATTR), asked + 1);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -168,8 +162,7 @@ START_TEST(i4_a_changed_source_is_an_error)
 	}
 	ck_assert_int_eq(core_range(&core, fd, 5000, 1), -ESTALE);
 	ck_assert(!core_present(fd, 0, 1));
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -192,8 +185,7 @@ START_TEST(an_error_fails_who_waits_and_is_not_for_ever)
 	migrate_stub_clear(&stub);
 	ck_assert_int_eq(core_range(&core, fd, 0, 1), 0);
 	core_expect(fd, 0, 10000, 1);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -233,8 +225,7 @@ START_TEST(i12_a_bad_spot)
 	core_expect(fd, 0, 12 * MIB, 1);
 	ck_assert_int_eq(core_sync(&core, fd), 0);
 	ck_assert_uint_eq(errors_count(core.retriever->errors), 0);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -306,8 +297,7 @@ START_TEST(i4_replies_that_shrink)
 	core_expect(fd, 0, 40000, 1);
 	ck_assert(!core_present(fd, 40000, 1));
 	ck_assert_uint_eq(errors_count(core.retriever->errors), 1);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -321,8 +311,7 @@ START_TEST(busy_is_asked_again)
 	backend_fault_add(core.fault, &rule);
 	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
 	core_expect(fd, 0, 10000, 1);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -345,8 +334,7 @@ START_TEST(i12_put_off)
 	ck_assert_int_eq(core_range(&core, fd, 0, 1), 0);
 	ck_assert_uint_eq(errors_count(core.retriever->errors), 0);
 	ck_assert_uint_gt(core_missing(fd), 0);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -369,8 +357,7 @@ START_TEST(stale_reads_in_flight)
 	backend_fault_release(core.fault, stall);
 	ck_assert_int_eq(core_wait(w), 0);
 	core_expect(fd, 0, 8 * MIB, 1);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -395,8 +382,7 @@ START_TEST(zeros_stay_holes)
 	ck_assert_int_le(st.st_blocks, 64);
 	core_expect(fd, 0, 8192, 1);
 	core_expect_zeros(fd, 8192, 4096);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -417,8 +403,7 @@ START_TEST(i7_a_write_during_a_read)
 	core_expect(fd, 0, 10000, 1);
 	core_expect(fd, 10000, 5000, 9);
 	core_expect(fd, 15000, 64 * KIB - 15000, 1);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 

@@ -30,8 +30,7 @@ START_TEST(more_ranges_than_a_record_holds)
 		core_expect(fd, i * stride, 512, 9);
 		core_expect(fd, i * stride + 512, stride - 512, 1);
 	}
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -68,8 +67,7 @@ START_TEST(scattered_reads_make_no_error)
 	ck_assert_int_eq(migrate_stub_load(fd, &stub), 0);
 	ck_assert_int_eq(stub.error, 0);
 	migrate_stub_clear(&stub);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 

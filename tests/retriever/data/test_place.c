@@ -29,8 +29,7 @@ static void stop(int a, int b, int c)
 {
 	close(a);
 	close(b);
-	close(c);
-	core_free(&core);
+	core_free_with(&core, c);
 }
 
 START_TEST(i5_a_placing_marks_the_ancestors)

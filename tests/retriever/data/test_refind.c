@@ -36,8 +36,7 @@ START_TEST(found_in_its_place)
 	stale_reads(1);
 	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
 	core_expect(fd, 0, 10000, 1);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -52,8 +51,7 @@ START_TEST(found_by_its_fileid)
 	 * when the object is found again */
 	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
 	core_expect(fd, 0, 10000, 1);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -76,8 +74,7 @@ START_TEST(found_after_a_rename_here)
 	core_expect(fd, 0, 10000, 1);
 	close(dir);
 	close(root);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -93,8 +90,7 @@ START_TEST(i4_another_file_of_that_name)
 	ck_assert(!core_present(fd, 0, 1));
 	core_expect_zeros(fd, 0, 10000);
 	ck_assert_uint_eq(errors_count(core.retriever->errors), 1);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -106,8 +102,7 @@ START_TEST(stale_for_ever)
 	stale_reads(0);
 	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), -ESTALE);
 	ck_assert_uint_eq(errors_count(core.retriever->errors), 1);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -128,8 +123,7 @@ START_TEST(a_name_below_a_stale_directory)
 	while (ret == -EAGAIN);
 	ck_assert_int_eq(ret, 0);
 	close(dir);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -149,8 +143,7 @@ START_TEST(looked_for_without_an_answer)
 	ck_assert_int_eq(core_wait(w), 0);
 	core_expect(fd, 0, 10000, 1);
 	ck_assert_uint_eq(errors_count(core.retriever->errors), 0);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -251,8 +244,7 @@ START_TEST(i11_clients_first)
 		ck_assert_int_eq(core_wait(waiters[i]), 0);
 		close(many_fds[i]);
 	}
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -359,8 +351,7 @@ START_TEST(a_listing_without_an_end)
 	ck_assert(errors_get(core.retriever->errors, &(guint){0}, NULL, &e));
 	ck_assert_ptr_nonnull(strstr(e.reason, "does not end"));
 	error_entry_clear(&e);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 

@@ -133,8 +133,7 @@ START_TEST(what_is_refused_is_nobodys)
 	ck_assert_int_eq(st.st_mode, S_IFREG | 0644);
 	ck_assert_uint_eq(left_out("locked"), LEFT_MODE); /* which the ACL says otherwise */
 	ck_assert_uint_eq(left_out("secret") | left_out("nothing"), 0);
-	close(root);
-	core_free(&core);
+	core_free_with(&core, root);
 }
 END_TEST
 
@@ -160,8 +159,7 @@ START_TEST(i1_what_grew_meanwhile)
 	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
 	core_expect(fd, 0, 300, 5);
 	close(fd);
-	close(root);
-	core_free(&core);
+	core_free_with(&core, root);
 }
 END_TEST
 
@@ -186,8 +184,7 @@ START_TEST(an_answer_without_sense)
 	ck_assert_int_eq(fill(fd), 0);
 	core_expect_acl(fd, XATTR_ACL_ACCESS, "u::7 u:1234:5 g::5 m::5 o::0");
 	close(fd);
-	close(root);
-	core_free(&core);
+	core_free_with(&core, root);
 }
 END_TEST
 
@@ -222,8 +219,7 @@ START_TEST(i7_a_change_of_nothing_that_counts)
 	ck_assert_int_eq(fgetxattr(fd, "user.mine", value, sizeof(value)), 4);
 	ck_assert_uint_eq(left_out("locked"), LEFT_MODE);
 	close(fd);
-	close(root);
-	core_free(&core);
+	core_free_with(&core, root);
 }
 END_TEST
 
@@ -246,8 +242,7 @@ START_TEST(what_clients_write_anew_is_whole)
 	core_run(&core);
 	core_expect_report(&core, "had not told them before a client changed it here");
 	close(fd);
-	close(root);
-	core_free(&core);
+	core_free_with(&core, root);
 }
 END_TEST
 
@@ -263,8 +258,7 @@ START_TEST(a_name_that_is_refused_is_nobodys)
 	check_nobodys(root, "secret", S_IFREG);
 	expect_error("locked");
 	expect_error("secret");
-	close(root);
-	core_free(&core);
+	core_free_with(&core, root);
 }
 END_TEST
 
@@ -290,8 +284,7 @@ START_TEST(i7_what_a_client_set_stays)
 	ck_assert_uint_eq(left_out("locked") & LEFT_ALL, LEFT_ALL);
 	core_expect_report(&core, "had not told them before a client changed it here");
 	close(fd);
-	close(root);
-	core_free(&core);
+	core_free_with(&core, root);
 }
 END_TEST
 
@@ -329,8 +322,7 @@ START_TEST(i7_nobody_gets_more_meanwhile)
 	ck_assert_uint_eq(atomic_load(&too_much), 0);
 	core_expect_acl(fd, XATTR_ACL_ACCESS, "u::7 u:1234:5 g::5 m::5 o::0");
 	close(fd);
-	close(root);
-	core_free(&core);
+	core_free_with(&core, root);
 }
 END_TEST
 

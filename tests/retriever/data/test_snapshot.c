@@ -35,8 +35,7 @@ static void end(int fd)
 	snapshot_clear(&snapshot);
 	object_unref(object);
 	core_release();
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 
 static void lose(int fd, uint64_t start, uint64_t length)

@@ -28,8 +28,7 @@ START_TEST(is_asked_for_again)
 	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
 	core_expect(fd, 0, 10000, 1);
 	ck_assert_uint_eq(errors_count(core.retriever->errors), 0);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -46,8 +45,7 @@ START_TEST(i11_a_close_while_it_is_waited_for)
 	ck_assert_int_eq(core_wait(w), 0);
 	core_expect(fd, 0, 10000, 1);
 	ck_assert_uint_eq(errors_count(core.retriever->errors), 0);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -58,8 +56,7 @@ START_TEST(i11_in_vain)
 
 	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), -ESTALE);
 	ck_assert_uint_eq(errors_count(core.retriever->errors), 1);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 

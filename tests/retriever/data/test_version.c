@@ -92,13 +92,11 @@ static void expect_whole(int fd, uint64_t size, unsigned seed)
 
 	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
 	core_expect(fd, 0, size, seed);
-	ck_assert_int_eq(core_sync(&core, fd), 0);
-	ck_assert_int_eq(core_state(fd), MIGRATE_NORMAL);
+	core_sync_normal(&core, fd);
 	ck_assert_int_eq(fstat(fd, &st), 0);
 	ck_assert_int_eq(st.st_size, size);
 	ck_assert_uint_eq(errors_count(core.retriever->errors), 0);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 
 /* The old file is gone, its name leads to another one: an error, until the administrator insists;
@@ -157,8 +155,7 @@ START_TEST(i4_replaced_by_one_that_looks_the_same_and_written)
 	core_expect(fd, 0, MIB, 1);
 	core_expect(fd, MIB, 100, 9);
 	core_expect(fd, MIB + 100, SIZE - MIB - 100, 1);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
@@ -178,8 +175,7 @@ START_TEST(i7_its_mode_was_changed)
 	core_expect(fd, 0, MIB, 1);
 	core_expect(fd, MIB, 100, 9);
 	core_expect(fd, MIB + 100, SIZE - MIB - 100, 1);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 

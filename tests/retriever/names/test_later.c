@@ -30,7 +30,13 @@ START_TEST(what_was_put_off_comes_by_itself)
 	core_make(&core);
 	core_source_file(&core, "d/tape", 100000, 2);
 	core_source_file(&core, "d/sub/b", 10, 3);
-	core_start(&core);
+	core_open(&core);
+	core_attach(&core);
+	later_stop(core.retriever->later);
+	later_free(core.retriever->later);
+	core.retriever->later = later_new(core.retriever, 1);
+	core_run(&core);
+	core_connect(&core);
 	file = backend_fault_add(core.fault, &rule);
 	rule.ops = 1u << BACKEND_READDIR;
 	rule.name = "sub";
@@ -45,24 +51,19 @@ START_TEST(what_was_put_off_comes_by_itself)
 	ck_assert_str_eq(entry.reason, ERRORS_LATER);
 	ck_assert_int_le(ABS(g_get_real_time() / G_USEC_PER_SEC - entry.since), 60);
 	error_entry_clear(&entry);
-	later_hurry(core.retriever->later);
 	ck_assert(backend_fault_wait(core.fault, directory,
 				     backend_fault_hits(core.fault, directory) + 1));
 	ck_assert_uint_eq(errors_count(core.retriever->errors), 2);
 	backend_fault_remove(core.fault, file);
 	backend_fault_remove(core.fault, directory);
 	ck_assert(backend_fault_wait_idle(core.fault));
-	while (errors_count(core.retriever->errors)) {
-		later_hurry(core.retriever->later);
-		g_usleep(10000);
-	}
+	wait_for_errors(0);
 	ck_assert_int_eq(core_state(sub), MIGRATE_FILLED);
 	close(sub);
 	sub = openat(fd, "tape", O_RDONLY | O_CLOEXEC);
 	core_expect(sub, 0, 100000, 2);
 	close(sub);
-	close(fd);
-	core_free(&core);
+	core_free_with(&core, fd);
 }
 END_TEST
 
