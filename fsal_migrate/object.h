@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
-/* The module's objects, each over one of FSAL VFS, and what is known of their state. */
+/* The objects that the module shows to NFS-Ganesha.  Each stands before an object of FSAL VFS, the
+ * module below, and knows whether the retriever has finished it. */
 #ifndef FSAL_MIGRATE_OBJECT_H
 #define FSAL_MIGRATE_OBJECT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
-/* A volume and its exports: what is known of them, and how long they live. */
+/* A volume that NFS-Ganesha serves, its exports, and how long they live. */
 #ifndef FSAL_MIGRATE_VOLUME_H
 #define FSAL_MIGRATE_VOLUME_H
 

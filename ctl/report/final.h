@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Lists may be longer than memory: all lines are in a temporary file, from which the text is made;
- * the page and the JSON have the first FINAL_SHOWN of each.
+ * The final report of a volume, as JSON, as text and as a page: its counts, and a list for each
+ * enum final_kind.  A list may be longer than memory, so its lines are in a temporary file.  The
+ * text has all of them; the page and the JSON have the first FINAL_SHOWN of each list.
  */
 #ifndef CTL_REPORT_FINAL_H
 #define CTL_REPORT_FINAL_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Compares an object's attributes here with those of the object on the old server, which may have
- * attributes that were never brought over: these stay there. */
+/* Compares the attributes of an object on the new server with those of the same object on the old
+ * server.  Attributes of the old server that were never brought over stay there. */
 #ifndef CTL_ROLLBACK_ATTRS_THERE_H
 #define CTL_ROLLBACK_ATTRS_THERE_H
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Both trees, as far as the journal says that they differ: a node for each object that clients
- * changed, and for each directory that leads to one.
+ * What the way back works on: the old server's tree and the new server's, as far as the journal
+ * says that they differ.  There is a node for each object that clients changed, and for each
+ * directory above such an object.
  *
  * A node is known by its kernel handle on the new server.  Its places on the old server (`at`) are
  * kept right while objects are moved there; its path there is made from them each time.

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The store as migrate-journal writes it: what happened to objects, one after the other, becomes
- * what is different from the switch (reader.h has the words).
+ * Writes the journal of a volume, for migrate-journal.  It is told of single events, in their
+ * order, and keeps for each object how it differs from what it was at the switch (reader.h says
+ * what is kept).
  *
  * Everything since the last commit is one transaction.  What fails (no room, a bad disk) fails the
  * next commit, and with it all of the transaction: the caller then has a gap.  One thread.

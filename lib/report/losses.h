@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What of the old server's objects could not be carried over (the fidelity report), one line each,
- * in .migrate/report: nothing is dropped silently.
+ * The list of losses, .migrate/report: it has a line for each attribute or name that an object has
+ * on the old server and that its copy on the new server does not have.
  *
- * A line is appended before the object becomes visible, so that a kill cannot part them: at worst
- * there is a line for an object that was made only later (or for a name that was skipped, in a
- * directory that was not filled), or a line is there twice.  The file may grow to millions of lines
- * and is never held in memory; hashes of the last few hundred thousand lines are, so that an object
- * that is made again is not listed again.
+ * A line is written before clients can see its object, so a crash leaves no object without its
+ * lines.  A crash may leave a line whose object is made later, or a line that stands there twice.
+ * The file may grow to millions of lines and is never held in memory.  Hashes of the last few
+ * hundred thousand lines are held, so that the lines of an object that is made again are not
+ * written again.
  *
  * Line: KIND TAB PATH TAB TEXT, where control characters, backslashes and, in what is not UTF-8,
  * bytes beyond ASCII are escaped as in C.  The path is that on the new server when it was made.

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The gate that requests pass on their way to the backend.
+ * The gate limits how much the old server is asked at once.  All requests pass it on their way to
+ * the backend.
  *
- * Background: pause, caps of bytes and of requests (token buckets of one second), and a window
- * (yield.h).  Demand and
- * read-ahead are held only while GATE_FOREGROUND of them are under way, demand in front: more would
- * make nothing faster, and what the backend has cannot be taken back while the old server does not
- * answer.
+ * Background requests wait while the administrator has paused them, and for limits of bytes and of
+ * requests a second (token buckets of one second), and for a window (yield.h).  Requests of demand
+ * and read-ahead wait only while GATE_FOREGROUND of them are under way, those of demand in front:
+ * more would make nothing faster, and the backend cannot give a request back while the old server
+ * does not answer.
  *
  * What the old server puts off (-EAGAIN) is asked again after pauses of 50 ms to 5 s, in which it
  * holds nothing here that others need, and completed with -EAGAIN when patience is at its end.

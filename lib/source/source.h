@@ -95,6 +95,8 @@ struct source_xattr {
 	uint32_t len; /* 0..65536 */
 };
 
+/* The answer to BACKEND_XATTRS: an object's extended attributes and ACLs, and a small file's bytes.
+ */
 struct source_xattrs {
 	GArray *list; /* of struct source_xattr */
 	GPtrArray

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A pool is what connections of one kind share: requests that wait, by priority.  Each connection
- * takes its part of them, so that all have work, and sleeps when there is nothing to take.  The
- * rest of a listing is bound to the connection that began it.
+ * The requests that wait for one of several SMB connections, by priority.  Each connection takes a
+ * part of the requests, so that all connections have work, and sleeps when there is nothing to
+ * take.  The rest of a listing waits for the connection that began the listing.
  *
  * Every function may be called from any thread, unless it says otherwise.
  */
