@@ -38,6 +38,8 @@ static int write_note(const struct volume_config *config, const char *end)
 		return unlink(path) < 0 && errno != ENOENT ? -errno : 0;
 	if (g_file_get_contents(path, &before, NULL, NULL) && !strcmp(before, text))
 		return 0;
+	if (g_mkdir_with_parents(REPORT_DIR, 0755) < 0)
+		return -errno;
 	errno = 0;
 	if (g_file_set_contents_full(path, text, -1,
 				     G_FILE_SET_CONTENTS_CONSISTENT | G_FILE_SET_CONTENTS_DURABLE,

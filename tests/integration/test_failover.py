@@ -297,7 +297,7 @@ def check_configuration(cib, names):
 def begin_configuration():
     """A file with that of a new cluster, without fencing; and the agents, which its readers look for."""
     if not os.path.isdir('/usr/lib/ocf/resource.d/quickmigrate'):
-        layered('/usr/lib/ocf')
+        layered('/usr/lib/ocf', '/var/log')
         sh('cp', '-r', REPO + '/packaging/ocf', '/usr/lib/ocf/resource.d/quickmigrate')
     with open(BASE + '/cib.xml', 'w') as out:
         out.write(sh('cibadmin', '--empty').replace(

@@ -75,7 +75,7 @@ def installed_used_and_removed(args):
     sh('migratectl', 'finalize', 'projects')
     retriever.stop()
     dpkg('-P', 'cockpit-quickmigrate', 'quickmigrate-samba', 'quickmigrate-ganesha', 'quickmigrate')
-    same(files() - before, {f'/var/lib/quickmigrate/projects.report{end}' for end in ('', '.history')},
+    same(files() - before, {'/var/lib/quickmigrate' + name for name in ('', '/projects.report', '/projects.report.history')},
          'what is left: the reports')
 
 

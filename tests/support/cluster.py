@@ -29,10 +29,10 @@ mount --rbind $BASE /mnt; mount -t tmpfs -o mode=755 tmpfs /run
 mkdir -p $BASE /run/lock /run/ganesha /run/rpcbind /run/quickmigrate /run/resource-agents
 mount --move /mnt $BASE
 mount -t proc proc /proc; mount -t sysfs sysfs /sys; mount -t tmpfs tmpfs /dev/shm
-for directory in /var/lib/corosync /var/lib/pacemaker /var/log/pacemaker /var/lib/nfs; do
+for directory in /var/lib/corosync /var/lib/pacemaker /var/log /var/lib/nfs; do
         mount -t tmpfs -o mode=755 tmpfs $directory
 done
-mkdir -p /var/lib/nfs/ganesha /var/lib/pacemaker/{blackbox,cib,cores,pengine} /var/log/pacemaker/bundles
+mkdir -p /var/lib/nfs/ganesha /var/lib/pacemaker/{blackbox,cib,cores,pengine} /var/log/{crmsh,pacemaker/bundles}
 cp $BASE/cib.xml /var/lib/pacemaker/cib
 chown -R hacluster:haclient /var/lib/pacemaker/* /var/log/pacemaker
 hostname "$1"

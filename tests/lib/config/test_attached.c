@@ -23,11 +23,11 @@ static void set_up(void)
 	ck_assert_int_eq(unshare(CLONE_NEWNS), 0);
 	ck_assert_int_eq(mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
 	ck_assert_int_eq(mount("none", "/var/lib", "tmpfs", 0, NULL), 0);
-	ck_assert_int_eq(g_mkdir(REPORT_DIR, 0755), 0);
 }
 
 static void put(const char *path, const char *text)
 {
+	ck_assert_int_eq(g_mkdir_with_parents(REPORT_DIR, 0755), 0);
 	ck_assert(g_file_set_contents(path, text, -1, NULL));
 }
 
