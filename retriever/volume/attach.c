@@ -174,7 +174,8 @@ int attach_refresh_root(struct retriever *retriever)
 /* ---- what is there already ---- */
 
 /* What the copy's own private directory has of use to the volume; the rest of it goes.  Again after
- * a crash. */
+ * a crash before the root's record: what is left there after that would count as set aside for
+ * ever. */
 static int inherit_files(struct retriever *retriever, const struct prior *prior)
 {
 	static const char *const kept[] = {TEMPLATES_FILE, LOSSES_FILE, ASIDE_DIR,
@@ -194,7 +195,9 @@ static int inherit_files(struct retriever *retriever, const struct prior *prior)
 	close(fd);
 	if (!ret && fsync(retriever->private_fd) < 0)
 		ret = -errno;
-	return ret ? ret : own_remove(prior->fd, MIGRATE_PRIVATE_DIR);
+	if (!ret)
+		ret = own_remove(prior->fd, MIGRATE_PRIVATE_DIR);
+	return !ret && fsync(prior->fd) < 0 ? -errno : ret;
 }
 
 /* Moves the root's names to .migrate/prior/. */
