@@ -47,14 +47,14 @@ def date(root):
             os.utime(path, (10**9 + n, 10**9 + n))
 
 
-def fill_for_writing(root, random):
+def fill_for_writing(root, random, size=400000):
     os.mkdir(root + '/for writing')
     for n in range(20):
         with open(f'{root}/for writing/file{n}', 'wb') as file:
-            file.write(random.randbytes(400000))
+            file.write(random.randbytes(size))
     for n in range(100):
         with open(f'{root}/for writing/attr{n}', 'wb') as file:
-            file.write(random.randbytes(30000))
+            file.write(random.randbytes(size * 3 // 40))
 
 
 class Machine:

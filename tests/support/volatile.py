@@ -2,7 +2,7 @@
 """A disk with a volatile cache, for guests (the protocol of NBD, after its handshake).  When its
 power is cut, what was written since the last flush is there or not, each block by itself, in any of
 the versions that were written: in any order, that is.  The guest can have it fail requests of a
-kind."""
+kind.  What is done to disks can be recorded, with what the guest says meanwhile (states.py)."""
 import contextlib
 import fcntl
 import os
@@ -16,6 +16,7 @@ from sandbox import Failure, wait_for
 BLOCK = 4096
 READ, WRITE, CLOSE, FLUSH = range(4)
 NOTHING, EIO = 255, 5
+SAID = b'\n'                            # a line for the record follows
 FUA = 1 << 16
 FLAGS = 1 | 4 | 8                       # there are flags: flushes, FUA
 REQUEST, REPLY = 0x25609513, 0x67446698
@@ -25,8 +26,12 @@ SET_SOCK, SET_BLKSIZE, DO_IT, SET_SIZE_BLOCKS, SET_FLAGS = 0xab00, 0xab01, 0xab0
 class Disk:
     """On the host; one guest after the other."""
 
-    def __init__(self, directory, size, random):
+    def __init__(self, directory, size, random, log=None, number=0):
+        """log: a list that gets (number, offset, bytes, whether it is durable at once) for each write,
+        (number,) for each flush, before they are answered, and a str for what the guest says."""
         self.random, self.size = random, size
+        self.log, self.number = [] if log is None else log, number
+        self.records = log is not None
         self.now, self.safe = (os.open(directory, os.O_TMPFILE | os.O_RDWR, 0o600)
                                for _ in range(2))
         for fd in (self.now, self.safe):
@@ -48,14 +53,18 @@ class Disk:
         os.close(self.safe)
 
     def be_told(self):
-        """What fails from now on."""
+        """What fails from now on, a byte; or what is recorded, a line."""
         while True:
             try:
                 sock, _ = self.control.accept()
             except OSError:
                 return
-            with sock:
-                self.failing, = sock.recv(1)
+            with sock, sock.makefile('rb') as stream:
+                first = stream.read(1)
+                if first == SAID:
+                    self.log.append(stream.readline().decode().rstrip('\n'))
+                else:
+                    self.failing, = first
                 sock.send(b'.')
 
     def listen(self):
@@ -99,6 +108,8 @@ class Disk:
             sock.sendall(struct.pack('>II8s', REPLY, error, cookie) + data)
 
     def write(self, at, data, force):
+        if self.records:
+            self.log.append((self.number, at, data, force))
         os.pwrite(self.now, data, at)
         if force:
             os.pwrite(self.safe, data, at)
@@ -110,6 +121,8 @@ class Disk:
 
     def flush(self):
         self.flushes += 1
+        if self.records:
+            self.log.append((self.number,))
         for block, versions in self.cache.items():
             os.pwrite(self.safe, versions[-1], block * BLOCK)
         self.cache.clear()
@@ -136,6 +149,13 @@ def let_fail(host, port, kind):
     """In the guest: what fails from now on."""
     with socket.create_connection((host, port)) as sock:
         sock.send(bytes([kind]))
+        sock.recv(1)
+
+
+def say(host, port, text):
+    """In the guest: a line for the record, which has it before this returns."""
+    with socket.create_connection((host, port)) as sock:
+        sock.sendall(SAID + text.encode() + b'\n')
         sock.recv(1)
 
 

@@ -81,7 +81,11 @@ def migrate(migration, fresh):
         migration.attach()
     server = migration.start_server()
     written = threading.Event()
-    threading.Thread(target=write, args=(server.client(), written), daemon=True).start()
+
+    def told(number):
+        print('told', number, flush=True)
+        written.set()
+    threading.Thread(target=write, args=(server.client(), told), daemon=True).start()
     if not written.wait(120):           # the first cut is to meet a write that was acknowledged
         raise Failure('no write is acknowledged')
     crawler = migration.start_crawler()
@@ -169,8 +173,12 @@ def finish_beforehand(migration, old, kind):
     migration.ctl('verify')
     migration.ctl('aside', '--discard', '--yes')
     migration.ctl('finalize')
-    return [f'{p}: still has a record' for p in tree.records(migration.root)] + tree.compare(
-        old, migration.root, any_mtime=lambda st: True).differences
+    return left_and_different(migration.root, old)
+
+
+def left_and_different(root, old):
+    return [f'{p}: still has a record' for p in tree.records(root)] + tree.compare(
+        old, root, any_mtime=lambda st: True).differences
 
 
 # ---- writes -------------------------------------------------------------------------------------
@@ -189,18 +197,21 @@ def attributes(number):
     return {'mode': 0o600 | number & 0o77, 'uid': number + 1, 'mtime': 10**18 + number}
 
 
-def write(client, written):
-    """The stable write makes durable what was changed before it, in the file system's journal."""
+def write(client, told, count=2000):
+    """What is stable, or committed, makes durable what was changed before it, in the file system's journal."""
     directory, _ = client.walk(WRITES)
-    for number in range(2000):
+    for number in range(count):
         name, offset = position(number)
         if number < ATTRIBUTES:
             fh, _ = client.lookup(directory, f'attr{number}')
             client.setattr(fh, **attributes(number))
         fh, _ = client.lookup(directory, name)
-        client.write(fh, offset, block(number), nfs3.FILE_SYNC)
-        print('told', number, flush=True)
-        written.set()
+        if number % 2:
+            client.write(fh, offset, block(number))
+            client.commit(fh)
+        else:
+            client.write(fh, offset, block(number), nfs3.FILE_SYNC)
+        told(number)
 
 
 def lost_attributes(root, told, whole=False):
@@ -279,7 +290,6 @@ def compare(old, root, kind):
 
 
 def finish(migration, old, kind, told):
-    start_retriever(migration)
     migration.crawl()
     migration.ctl('finalize')
     root = migration.root
@@ -335,6 +345,7 @@ def main():
         elif verb == 'check':
             problems = check(migration.root, old, kind, int(told))
         else:
+            start_retriever(migration)
             problems = finish(migration, old, kind, int(told))
     except Failure as failure:
         problems = [str(failure)]
