@@ -19,6 +19,7 @@ struct share {
 struct users {
 	char *path, *template; /* NULL: not said */
 	char *objects;	       /* of the template, once it was printed */
+	bool printed;	       /* the template was */
 	bool none, not_owner_only;
 };
 
@@ -60,8 +61,9 @@ static void add_homes(GPtrArray *list, bool layer)
 
 static void note_template(struct users *users, const struct share *share)
 {
-	if (!share->name || g_strcmp0(users->template, share->name))
+	if (!share->name || !users->template || strcasecmp(users->template, share->name))
 		return;
+	users->printed = true;
 	g_free(users->objects);
 	users->objects = g_strdup(share->objects);
 }
@@ -143,14 +145,25 @@ static void take_users_setting(struct users *users, const char *key, const char 
 	}
 }
 
-static void add_usershares(GPtrArray *list, const struct share *global, struct users *users)
+static void add_usershares(GPtrArray *list, const struct share *global, struct users *users,
+			   served_warn_fn warn, void *arg)
 {
+	const bool hidden = users->template && *users->template && !users->printed;
+	const guint before = list->len;
 	const struct usershares shares = {
 		.path = users->none ? "" : users->path,
 		.owner_only = !users->not_owner_only,
-		.layer = has_migrate(users->objects ? users->objects : global->objects)};
+		.layer = !hidden && has_migrate(users->objects ? users->objects : global->objects)};
 
 	served_by_usershares(list, &shares);
+	if (hidden && list->len > before) {
+		g_autofree char *why = g_strdup_printf(
+			"usershare template share = %s: testparm -s does not show that share, as "
+			"with `-valid = no`, and usershares count as without the layer: give it an "
+			"empty directory as its path in place of that line",
+			users->template);
+		warn(arg, why);
+	}
 	g_free(users->path);
 	g_free(users->template);
 	g_free(users->objects);
@@ -187,6 +200,6 @@ void served_by_samba(GPtrArray *list, const char *text, served_warn_fn warn, voi
 	}
 	note_template(&users, &share);
 	end_share(list, &global, &share);
-	add_usershares(list, &global, &users);
+	add_usershares(list, &global, &users, warn, arg);
 	share_clear(&global);
 }

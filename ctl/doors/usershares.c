@@ -20,7 +20,8 @@ static char *read_usershare(int dir, const char *name, struct stat *st)
 	const int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	g_autofree char *text = g_malloc0(FILE_MAX + 1);
 	const bool good = fd >= 0 && fstat(fd, st) == 0 && S_ISREG(st->st_mode) &&
-			  st->st_size <= FILE_MAX && read(fd, text, FILE_MAX) > 0;
+			  !(st->st_mode & S_IWOTH) && st->st_size <= FILE_MAX &&
+			  read(fd, text, FILE_MAX) > 0;
 
 	if (fd >= 0)
 		close(fd);
@@ -39,27 +40,42 @@ static char *usershare_value(const char *text, const char *key)
 	return NULL;
 }
 
-/* Whether Samba lets the file's user share that directory. */
+/* Whether Samba lets the file's user share that directory, or may do so once it is here: it looks
+ * again whenever a client asks for the share. */
 static bool may_share(const struct stat *file, const char *path, bool owner_only)
 {
 	struct stat st;
 	bool whole;
 	const int fd = owner_only && file->st_uid ? migrate_open_served(path, &whole) : -1;
-	const bool his = fd >= 0 && whole && fstat(fd, &st) == 0 && st.st_uid == file->st_uid;
+	const bool his = fd >= 0 && (!whole || migrate_has_record(fd) || fstat(fd, &st) < 0 ||
+				     st.st_uid == file->st_uid);
 
 	if (fd >= 0)
 		close(fd);
 	return !owner_only || file->st_uid == 0 || his;
 }
 
+/* The directory of usershares, O_PATH; -1: it is none that Samba takes. */
+static int open_usershares(const char *dir)
+{
+	struct stat st;
+	const int fd = *dir ? open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+
+	if (fd < 0 || (fstat(fd, &st) == 0 && st.st_uid == 0 &&
+		       (st.st_mode & (S_ISVTX | S_IWOTH)) == S_ISVTX))
+		return fd;
+	close(fd);
+	return -1;
+}
+
 void served_by_usershares(GPtrArray *list, const struct usershares *shares)
 {
 	const char *dir = shares->path ? shares->path : USERSHARES_PATH;
-	g_autoptr(GDir) names = *dir ? g_dir_open(dir, 0, NULL) : NULL;
-	const int fd = names ? open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+	const int fd = open_usershares(dir);
+	g_autoptr(GDir) names = fd >= 0 ? g_dir_open(dir, 0, NULL) : NULL;
 	const char *file;
 
-	while (fd >= 0 && (file = g_dir_read_name(names))) {
+	while (names && (file = g_dir_read_name(names))) {
 		struct stat st;
 		g_autofree char *text = read_usershare(fd, file, &st);
 		g_autofree char *path = text ? usershare_value(text, "path") : NULL;
