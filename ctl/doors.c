@@ -72,8 +72,8 @@ static const char *layer_remedy(const struct served *served, bool samba)
 	if (!samba)
 		return "write FSAL { Name = MIGRATE; ... } in it, see ganesha-migrate-config(8)";
 	if (g_str_has_prefix(served->name, "usershare"))
-		return "put migrate into the `vfs objects` of [global], as `net usershare` cannot "
-		       "say it, see vfs_migrate(8)";
+		return "put migrate into the `vfs objects` of [global], or of its `usershare "
+		       "template share`, as `net usershare` cannot say it, see vfs_migrate(8)";
 	return "put migrate into its `vfs objects`, see vfs_migrate(8)";
 }
 
@@ -288,9 +288,10 @@ static char *past_text(GKeyFile *status, const char *root)
 	for (guint i = 0; list && i < list->len; i++) {
 		const struct served *served = list->pdata[i];
 
-		if (served_is_past(served, root, be_silent, NULL))
-			g_string_append_printf(text, "%s%s (%s)", text->len ? ", " : "",
-					       served->name, served->path);
+		if (!served_is_past(served, root, be_silent, NULL))
+			continue;
+		g_autofree char *name = text_line(served->name), *path = text_line(served->path);
+		g_string_append_printf(text, "%s%s (%s)", text->len ? ", " : "", name, path);
 	}
 	return g_string_free(text, FALSE);
 }

@@ -362,6 +362,8 @@ def share_otherwise(server):
                      registry_shares='yes', usershare_path=made)
     sh('net', '-s', server.config, 'usershare', 'add', 'mine', NEW + '/a', '', 'Everyone:R')
     sh('net', '-s', server.config, 'conf', 'addshare', 'kept', NEW + '/b')
+    with open(made + '/latin', 'wb') as file:
+        file.write(b'#VERSION 1\npath=%s/caf\xe9\n' % NEW.encode())
     server.reload()
 
 
@@ -386,6 +388,7 @@ def past_the_layer(args):
     status, text = check_start(migration, 'smbd', plain.config)
     for what in (f'usershare [mine] ({NEW}/a)', f'share [kept] ({NEW}/b)', f'share [c] ({NEW}/c)'):
         expect(status == 1 and f'{what} serves {NEW}' in text, f'{what}, before it starts: {status} {text}')
+    expect(f'usershare [latin] ({NEW}/caf\\351)' in past_of(migration), f'in the status: {past_of(migration)}')
     same(smbfiles.Files(plain.session(share='mine')).read('2'), content('a2'), 'over SMB, by a usershare')
     same(smbfiles.Files(plain.session(share='kept')).read('2'), content('b2'), 'over SMB, by the registry')
     # beside one that has it, in one smbd
