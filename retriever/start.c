@@ -124,7 +124,7 @@ struct retriever *retriever_open(struct volume_config *config, GError **error)
 	    !open_cap(retriever, error) || !open_backend(retriever, error))
 		goto fail;
 	state = volume_state(retriever);
-	attach_note_found(config, state);
+	attach_note_found(retriever, state);
 	if (state == VOLUME_MIGRATING && !source_bound_check(retriever, error))
 		goto fail;
 	retriever->templates = templates_new(

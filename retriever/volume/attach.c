@@ -469,13 +469,14 @@ void attach_note(const struct volume_config *config, bool attached)
 				   : "remove the file");
 }
 
-void attach_note_found(const struct volume_config *config, enum volume_state state)
+void attach_note_found(const struct retriever *retriever, enum volume_state state)
 {
+	const struct volume_config *config = retriever->config;
 	g_autofree char *noted = attached_root(config->name);
 
 	if (state == VOLUME_MIGRATING || state == VOLUME_WHOLE)
 		attach_note(config, true);
-	else if (state == VOLUME_FINISHED || !noted)
+	else if (!noted || (state == VOLUME_FINISHED && omissions_was_attached(retriever->root_fd)))
 		attach_note(config, false);
 }
 

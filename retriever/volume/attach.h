@@ -32,7 +32,7 @@ int attach_refresh_root(struct retriever *retriever);
 void attach_note(const struct volume_config *config, bool attached);
 /* The same when the retriever starts, as far as the root tells: what is not there may be on a file
  * system that is not mounted. */
-void attach_note_found(const struct volume_config *config, enum volume_state state);
+void attach_note_found(const struct retriever *retriever, enum volume_state state);
 
 /* Puts the losses that concern every object of the volume into the report.  0 or -errno. */
 int attach_report(struct retriever *retriever);

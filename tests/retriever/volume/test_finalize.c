@@ -127,6 +127,31 @@ static void expect_refused(const char *text)
 	}
 }
 
+/* A file in the bare directory, and the report of a volume that had the name before: the root is
+ * no finished one of this note. */
+START_TEST(not_mounted_with_an_old_report)
+{
+	g_autofree char *line = NULL, *stray = NULL, *kept = NULL, *report = NULL, *noted = NULL;
+
+	make_noted();
+	line = g_strconcat(core.root, "\n", NULL);
+	stray = core_path(&core, "stray");
+	kept = g_build_filename(core.dir, "kept", NULL);
+	report = g_build_filename(kept, "report", NULL);
+	ck_assert_int_eq(mkdir(kept, 0700), 0);
+	ck_assert(g_file_set_contents(NOTE, line, -1, NULL));
+	ck_assert(g_file_set_contents(stray, "", -1, NULL));
+	ck_assert(g_file_set_contents(report, "", -1, NULL));
+	core_open(&core);
+	core_run(&core);
+	core_connect(&core);
+	core_expect_answer(&core, "status", "state=finished");
+	noted = attached_root("test");
+	ck_assert_pstr_eq(noted, core.root);
+	core_free(&core);
+}
+END_TEST
+
 /* Nothing is attached over the empty directory of one whose file system is not mounted, or was
  * made anew; the note stays, and says where. */
 START_TEST(what_is_not_mounted)
@@ -227,6 +252,7 @@ int main(void)
 
 	tcase_add_test(tcase, from_attach_to_the_end);
 	tcase_add_test(tcase, the_note_of_the_root);
+	tcase_add_test(tcase, not_mounted_with_an_old_report);
 	tcase_add_test(tcase, what_is_not_mounted);
 	tcase_add_test(tcase, what_could_not_be_written);
 	tcase_add_test(tcase, i12_the_report_is_kept);
