@@ -184,7 +184,11 @@ static int inherit_files(struct retriever *retriever, const struct prior *prior)
 			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	int ret = 0;
 
-	if (fd < 0 || !migrate_private_is_marked(fd)) {
+	if (fd < 0 && errno == ENOENT) /* perhaps since the last try */
+		return fsync(prior->fd) < 0 ? -errno : 0;
+	if (fd < 0 && errno != ENOTDIR && errno != ELOOP)
+		return -errno;
+	if (fd < 0 || !migrate_private_is_marked(fd)) { /* another tool's */
 		if (fd >= 0)
 			close(fd);
 		return 0;
@@ -303,8 +307,7 @@ static char *mount_above(const char *path)
 	return at;
 }
 
-/* Whether the volume was attached elsewhere, or its directory is not what is there now. */
-static bool is_away(const struct volume_config *config, char **message)
+bool attach_is_away(const struct volume_config *config, char **message)
 {
 	g_autofree char *noted = config->installed ? attached_root(config->name) : NULL;
 	g_autofree char *mount = noted ? mount_above(noted) : NULL;
@@ -338,7 +341,7 @@ static int check_state(struct retriever *retriever, const struct attach *how, ch
 					   config->root, config->name);
 		return -EALREADY;
 	}
-	if (is_away(config, message))
+	if (attach_is_away(config, message))
 		return -ENODEV;
 	if (how->adopt && retriever->copying) {
 		*message = g_strdup_printf("%s is a copy of this volume's: attach without --adopt",

@@ -22,6 +22,10 @@ struct attach {
  */
 int attach_volume(struct retriever *retriever, const struct attach *how, char **message);
 
+/* Whether the volume was attached elsewhere, or its directory is not what is there now, and then
+ * *message, one line that says what to do (g_free). */
+bool attach_is_away(const struct volume_config *config, char **message);
+
 /* Fills in the record of a root, without the binding. */
 void attach_root_record(struct migrate_record *rec, const struct source_object *root,
 			const struct source_attr *attr);

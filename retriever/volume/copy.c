@@ -127,6 +127,8 @@ static int make_or_refuse(struct retriever *retriever, char **message)
 
 	if (volume_state(retriever) != VOLUME_UNATTACHED)
 		*message = g_strdup_printf("%s is attached: a copy is made before attach", root);
+	else if (attach_is_away(retriever->config, message))
+		return -ENODEV;
 	else if (prior)
 		*message = g_strdup_printf("%s: an attach was begun: migratectl attach %s", root,
 					   retriever->config->name);

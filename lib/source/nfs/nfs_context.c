@@ -95,6 +95,7 @@ static int exchange(struct handshake *h, const gss_buffer_desc *token, bool firs
 	h->call.args = bytes;
 	h->call.args_len = (size_t)(args.p - bytes);
 	h->call.reply = &reply;
+	h->call.makes = true;
 	ret = nfs_call(&h->call, &in, &memory);
 	if (ret == -EACCES || ret == -EKEYEXPIRED)
 		return note_refused_ticket(h, "it denies the call");

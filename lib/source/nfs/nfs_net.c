@@ -193,20 +193,14 @@ static int receive_record(const struct nfs_call *call, struct nfs_link *link,
 	}
 }
 
-/* Only who has the answer can end what the call made at the server, such as a security context:
- * once sent, a call that is cancelled has a second more. */
-static int await_record(const struct nfs_call *call, struct nfs_link *link,
-			struct rpc_stream *stream, struct xdr_in *record)
+/* FALSE: a call that was cancelled ends now.  Only who has the answer can end what it made. */
+static bool wait_longer(struct nfs_call *call)
 {
-	struct nfs_call last = *call;
-	int ret = receive_record(call, link, stream, record);
-
-	if (ret != -ECANCELED)
-		return ret;
-	last.cancel_fd = -1;
-	last.deadline = MIN(call->deadline, g_get_monotonic_time() + G_USEC_PER_SEC);
-	ret = receive_record(&last, link, stream, record);
-	return ret == -ETIMEDOUT ? -ECANCELED : ret;
+	if (!call->makes)
+		return false;
+	call->cancel_fd = -1;
+	call->deadline = MIN(call->deadline, g_get_monotonic_time() + G_USEC_PER_SEC);
+	return true;
 }
 
 static int send_and_receive(const struct nfs_call *call, struct nfs_link *link,
@@ -216,6 +210,7 @@ static int send_and_receive(const struct nfs_call *call, struct nfs_link *link,
 	g_autofree uint8_t *bytes = g_malloc(size);
 	struct xdr_out out = {.p = bytes, .end = bytes + size};
 	uint32_t xid = g_random_int();
+	struct nfs_call sent = *call;
 	struct rpc_reply reply;
 	int ret;
 
@@ -232,7 +227,9 @@ static int send_and_receive(const struct nfs_call *call, struct nfs_link *link,
 	if (ret < 0)
 		return ret;
 	do {
-		ret = await_record(call, link, stream, in);
+		ret = receive_record(&sent, link, stream, in);
+		if (ret == -ECANCELED && wait_longer(&sent))
+			ret = receive_record(&sent, link, stream, in);
 		if (ret < 0)
 			return ret;
 		ret = rpc_reply_begin(in, &reply);
@@ -258,6 +255,7 @@ static int start_tls(const struct nfs_call *call, struct nfs_link *link, struct 
 		xdr_put_u32(&out, 0);
 	ask.auth = &auth;
 	ask.procedure = NULLPROC;
+	ask.makes = false;
 	ask.args_len = 0;
 	ask.reply = &reply;
 	ret = send_and_receive(&ask, link, stream, &in);

@@ -25,11 +25,10 @@ unsigned nfs_window(int fd, unsigned configured);
 
 /*
  * One call on a connection of its own, waited for until deadline (g_get_monotonic_time()) or until
- * cancel_fd (-1: none) is readable, once sent for up to 1 s more.  args: the encoded arguments.  On
- * 0 *in is the result, in memory that the caller frees; else -errno: of the connection, -ETIMEDOUT,
- * -ECANCELED, or of rpc_reply_open(), or, with TLS, -EKEYREJECTED and *why in words (g_free): TLS
- * with this server failed.  reply: NULL, or where the reply's header goes, valid as long as the
- * memory.
+ * cancel_fd (-1: none) is readable.  args: the encoded arguments.  On 0 *in is the result, in
+ * memory that the caller frees; else -errno: of the connection, -ETIMEDOUT, -ECANCELED, or of
+ * rpc_reply_open(), or, with TLS, -EKEYREJECTED and *why in words (g_free): TLS with this server
+ * failed.  reply: NULL, or where the reply's header goes, valid as long as the memory.
  */
 struct nfs_call {
 	const struct nfs_address *address;
@@ -43,6 +42,8 @@ struct nfs_call {
 	struct rpc_reply *reply;
 	const struct nfs_tls *tls; /* NULL: in the clear */
 	bool elsewhere;		   /* as in struct nfs_config */
+	bool makes;		   /* what the server ends only on request: once sent, it has 1 s
+				    * more when it is cancelled */
 	char **why;		   /* needed where tls is set */
 };
 int nfs_call(const struct nfs_call *call, struct xdr_in *in, uint8_t **memory);

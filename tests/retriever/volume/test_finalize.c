@@ -4,6 +4,7 @@
 
 #include "lib/config/attached.h"
 #include "retriever/volume/attach.h"
+#include "retriever/volume/copy.h"
 #include "tests/retriever/core_directory.h"
 #include "tests/durable.h"
 
@@ -117,11 +118,13 @@ static void expect_refused(const char *text)
 {
 	g_autofree char *message = NULL;
 
-	for (int adopt = 0; adopt < 2; adopt++) {
+	for (int way = 0; way < 3; way++) {
+		struct attach how = {.adopt = way};
+
 		g_clear_pointer(&message, g_free);
-		ck_assert_int_eq(
-			attach_volume(core.retriever, &(struct attach){.adopt = adopt}, &message),
-			-ENODEV);
+		ck_assert_int_eq(way < 2 ? attach_volume(core.retriever, &how, &message)
+					 : copy_begin(core.retriever, false, &message),
+				 -ENODEV);
 		ck_assert_msg(strstr(message, text), "%s", message);
 		ck_assert_ptr_null(strchr(message, '\n'));
 	}
@@ -152,8 +155,8 @@ START_TEST(not_mounted_with_an_old_report)
 }
 END_TEST
 
-/* Nothing is attached over the empty directory of one whose file system is not mounted, or was
- * made anew; the note stays, and says where. */
+/* Nothing is attached, nor copied, over the empty directory of one whose file system is not
+ * mounted, or was made anew; the note stays, and says where. */
 START_TEST(what_is_not_mounted)
 {
 	g_autofree char *line = NULL, *text = NULL, *noted = NULL;
