@@ -7,6 +7,7 @@
 
 struct many {
 	struct gate gate;
+	bool stays; /* the backend, until all is done */
 	struct backend_request reqs[MANY];
 	atomic_uint right, cancelled, wrong;
 	atomic_uint completions[MANY];
@@ -18,6 +19,10 @@ static void block_done(struct backend_request *req)
 	unsigned i = (unsigned)(req - many->reqs);
 	unsigned index;
 
+	if (req->status == -EAGAIN && many->stays) { /* put off: as the gate does */
+		backend->ops->submit(backend, req);
+		return;
+	}
 	atomic_fetch_add(&many->completions[i], 1);
 	if (req->status == -ECANCELED) {
 		atomic_fetch_add(&many->cancelled, 1);
@@ -33,12 +38,13 @@ static void block_done(struct backend_request *req)
 	gate_pass(&many->gate);
 }
 
-static struct many *start_many(void)
+static struct many *start_many(bool stays)
 {
 	struct source_object file = find("blocks");
 	struct many *many = g_new0(struct many, 1);
 
 	gate_init(&many->gate);
+	many->stays = stays;
 	for (unsigned i = 0; i < MANY; i++) {
 		many->reqs[i] = (struct backend_request){
 			.op = BACKEND_READ,

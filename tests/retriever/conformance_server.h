@@ -15,7 +15,7 @@ static void control(const char *what)
 
 START_TEST(a_restart_loses_nothing)
 {
-	struct many *many = start_many();
+	struct many *many = start_many(true);
 
 	gate_wait(&many->gate, 10);
 	control("restart");
@@ -23,7 +23,7 @@ START_TEST(a_restart_loses_nothing)
 	check_many(many, MANY);
 
 	control("restart");
-	many = start_many();
+	many = start_many(true);
 	gate_wait(&many->gate, MANY);
 	check_many(many, MANY);
 }
@@ -57,7 +57,7 @@ END_TEST
 
 START_TEST(closing_is_prompt_while_the_server_is_away)
 {
-	struct many *many = start_many();
+	struct many *many = start_many(false);
 
 	control("stop");
 	backend->ops->close(g_steal_pointer(&backend));

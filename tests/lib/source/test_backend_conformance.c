@@ -514,7 +514,7 @@ END_TEST
 
 START_TEST(a_thousand_reads_at_once)
 {
-	struct many *many = start_many();
+	struct many *many = start_many(true);
 
 	gate_wait(&many->gate, MANY);
 	check_many(many, MANY);
@@ -523,7 +523,7 @@ END_TEST
 
 START_TEST(closing_cancels)
 {
-	struct many *many = start_many();
+	struct many *many = start_many(false);
 
 	gate_wait(&many->gate, 1);
 	backend->ops->close(g_steal_pointer(&backend));
