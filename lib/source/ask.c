@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,21 +25,28 @@ struct talk {
 	gboolean stalled;
 };
 
-/* The next answer, or NULL with *why set. */
-static char **next_answer(struct talk *talk, char **why)
+/* Whether fd is ready within the time that one answer may take. */
+static gboolean in_time(const struct talk *talk, int fd)
 {
 	const gint64 left = talk->end - g_get_monotonic_time();
 	const gint64 ms = MIN((gint64)talk->wait * 1000, left / 1000);
-	struct pollfd ready = {.fd = talk->sock, .events = POLLIN};
-	uint8_t data[SAY_ANSWER_MAX];
-	char **fields;
-	ssize_t n;
+	struct pollfd ready = {.fd = fd, .events = POLLIN};
 	int ret;
 
 	do
 		ret = poll(&ready, 1, ms < 0 ? 0 : (int)ms);
 	while (ret < 0 && errno == EINTR);
-	if (ret == 0) {
+	return ret != 0;
+}
+
+/* The next answer, or NULL with *why set. */
+static char **next_answer(struct talk *talk, char **why)
+{
+	uint8_t data[SAY_ANSWER_MAX];
+	char **fields;
+	ssize_t n;
+
+	if (!in_time(talk, talk->sock)) {
 		talk->stalled = TRUE;
 		*why = g_strdup_printf("does not answer within %u s; is it up, and does a firewall "
 				       "let this machine through?",
@@ -55,8 +63,17 @@ static char **next_answer(struct talk *talk, char **why)
 	return fields;
 }
 
-static char *how_it_ended(int status)
+/* Of the process, which has closed the socket; it is killed if it does not end by itself. */
+static char *how_it_ended(const struct talk *talk)
 {
+	const int pidfd = (int)syscall(SYS_pidfd_open, talk->pid, 0);
+	int status;
+
+	if (pidfd >= 0) {
+		in_time(talk, pidfd);
+		close(pidfd);
+	}
+	status = program_end(talk->pid);
 	if (WIFSIGNALED(status))
 		return g_strdup_printf("its reply broke the process that read it (signal %d): do "
 				       "not trust this server",
@@ -85,7 +102,6 @@ static gboolean take_server(char **fields, ask_fn each, void *arg, gboolean *las
 static char *listen_to(struct talk *talk, ask_fn each, void *arg, gboolean *lasting)
 {
 	char *why = NULL;
-	int status;
 
 	for (unsigned n = 0; n < ANSWERS_MAX; n++) {
 		g_auto(GStrv) fields = next_answer(talk, &why);
@@ -95,11 +111,8 @@ static char *listen_to(struct talk *talk, ask_fn each, void *arg, gboolean *last
 			*lasting = talk->stalled;
 			return why;
 		}
-		if (!fields) { /* it has closed the socket: it ends, or did */
-			while (waitpid(talk->pid, &status, 0) < 0 && errno == EINTR)
-				continue;
-			return how_it_ended(status);
-		}
+		if (!fields)
+			return how_it_ended(talk);
 		if (!take_server(fields, each, arg, lasting, &why)) {
 			program_end(talk->pid);
 			return why;

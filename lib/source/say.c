@@ -3,19 +3,31 @@
 
 #include <errno.h>
 #include <glib.h>
+#include <string.h>
 #include <sys/socket.h>
 
 bool say(int fd, const char *const *fields)
 {
-	g_autoptr(GVariant) list = g_variant_ref_sink(g_variant_new_bytestring_array(fields, -1));
-	const size_t len = g_variant_get_size(list);
+	g_auto(GVariantBuilder) builder = G_VARIANT_BUILDER_INIT(G_VARIANT_TYPE_BYTESTRING_ARRAY);
+	g_autoptr(GVariant) list = NULL;
+	g_autofree char *data = NULL;
+	size_t len;
 	ssize_t sent;
 
+	for (; *fields; fields++) /* not copied: one may be a password */
+		g_variant_builder_add_value(
+			&builder, g_variant_new_from_data(G_VARIANT_TYPE_BYTESTRING, *fields,
+							  strlen(*fields) + 1, TRUE, NULL, NULL));
+	list = g_variant_ref_sink(g_variant_builder_end(&builder));
+	len = g_variant_get_size(list);
 	if (len > SAY_MAX)
 		return false;
+	data = g_malloc(len);
+	g_variant_store(list, data);
 	do
-		sent = send(fd, g_variant_get_data(list), len, MSG_NOSIGNAL);
+		sent = send(fd, data, len, MSG_NOSIGNAL);
 	while (sent < 0 && errno == EINTR);
+	explicit_bzero(data, len);
 	return sent == (ssize_t)len;
 }
 

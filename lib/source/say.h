@@ -10,7 +10,7 @@
  *   exports ADDRESS PORT                        MOUNT's list, of mountd at PORT
  *   spaces ADDRESS MOUNTPORT NFSPORT PATH...    of exports
  *   quotas ADDRESS PORT VERSION TYPE PATH ID... of rquotad at PORT; TYPE: user, group (version 2)
- *   shares ADDRESS DIALECT USER DOMAIN PASSWORD DIALECT is Samba's word, or "" for any
+ *   shares ADDRESS DIALECT USER DOMAIN PASSWORD DIALECT: share_question.h
  *   mounts ADDRESS PORT                         MOUNT's list of clients, of mountd at PORT
  *   handles ADDRESS MOUNTPORT NFSPORT PATH...   of directories that can be mounted
  *

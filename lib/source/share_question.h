@@ -13,7 +13,7 @@ struct share_question {
 	const char *program; /* as for ask() */
 	const char *address; /* of the server: ask_address() */
 	unsigned wait;	     /* s, as for ask() */
-	const char *dialect; /* Samba's word, or "": any */
+	const char *dialect; /* Samba's word; with a +: that one or a later; "": any */
 	const char *user;    /* "": nobody in particular */
 	const char *domain, *password;
 	/* what comes of it */

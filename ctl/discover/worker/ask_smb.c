@@ -101,7 +101,9 @@ static const char *type_of(unsigned type)
 static SMBCCTX *make_context(char **arguments)
 {
 	SMBCCTX *context = smbc_new_context();
-	char *dialect = arguments[DIALECT];
+	const char *dialect = arguments[DIALECT];
+	g_autofree char *least = g_strdup(*dialect ? dialect : "NT1+");
+	char *plus = strchr(least, '+');
 
 	if (!context)
 		_exit(4);
@@ -114,8 +116,9 @@ static SMBCCTX *make_context(char **arguments)
 	smbc_setOptionNoAutoAnonymousLogin(context, *arguments[USER] != '\0');
 	if (!smbc_init_context(context))
 		answer_failed("libsmbclient: %s", g_strerror(errno));
-	if (!smbc_setOptionProtocols(context, *dialect ? dialect : "NT1",
-				     *dialect ? dialect : "SMB3_11"))
+	if (plus)
+		*plus = '\0';
+	if (!smbc_setOptionProtocols(context, least, plus ? "SMB3_11" : least))
 		answer_failed("libsmbclient does not speak %s", dialect);
 	return context;
 }

@@ -110,9 +110,14 @@ static bool wait_for_root(struct smb_backend *smb, struct source_attr *attr, GEr
 static void explain_share(struct smb_backend *smb, GError **error)
 {
 	const struct smb_url *url = &smb->server.url;
-	g_autofree char *shares =
-		smb->server.lacks_share ? smb_shares_text(&smb->config, url) : NULL;
+	g_autofree char *shares = NULL;
+	bool lacks;
 
+	pthread_mutex_lock(&smb->server.lock);
+	lacks = smb->server.lacks_share;
+	pthread_mutex_unlock(&smb->server.lock);
+	if (lacks)
+		shares = smb_shares_text(&smb->config, url);
 	if (!shares)
 		return;
 	g_clear_error(error);

@@ -118,3 +118,10 @@ void smb_secret_clear(struct smb_secret *secret)
 	g_clear_pointer(&secret->password, g_free);
 	g_clear_pointer(&secret->ccache, g_free);
 }
+
+const char *smb_domain(const struct smb_config *config, const struct smb_url *url)
+{
+	if (*url->domain)
+		return url->domain;
+	return config->domain ? config->domain : "";
+}

@@ -18,5 +18,7 @@ struct smb_secret {
 gboolean smb_secret_get(const struct smb_config *config, const struct smb_url *url,
 			struct smb_secret *secret, GError **error);
 void smb_secret_clear(struct smb_secret *secret);
+/* The domain to log on to: the URL's, that of smb-domain, or "" for the server's own. */
+const char *smb_domain(const struct smb_config *config, const struct smb_url *url);
 
 #endif

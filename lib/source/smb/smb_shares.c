@@ -11,7 +11,7 @@
 
 #define SHARES_SHOWN 8
 #define WAIT_S	     6
-#define SMB_PORT     445 /* migrate-discover asks no other */
+#define SMB_PORT     445 /* migrate-discover asks this, or 139 where that is closed */
 
 struct share_names {
 	GString *text;
@@ -21,7 +21,7 @@ struct share_names {
 static gboolean note_share(void *arg, const char *name, const char *type, const char *comment)
 {
 	struct share_names *names = arg;
-	g_autofree char *shown = text_line(name);
+	g_autofree char *shown = text_name(name, strlen(name));
 
 	if (!strcmp(type, "disk") && names->n++ < SHARES_SHOWN)
 		g_string_append_printf(names->text, "%s%s", names->n > 1 ? ", " : "", shown);
@@ -32,7 +32,10 @@ char *smb_shares_text(const struct smb_config *config, const struct smb_url *url
 {
 	const char *given = g_getenv("MIGRATE_DISCOVER");
 	g_autofree char *program = given ? g_strdup(given) : program_find(ASK_PROGRAM);
-	g_autofree char *address = url->port == SMB_PORT ? ask_address(url->host, NULL) : NULL;
+	/* the worker would insist on signatures (session.c), which migrate-discover does not */
+	const bool guarded = config->signing == SMB_REQUIRED || config->encryption != SMB_OFF;
+	g_autofree char *address =
+		url->port == SMB_PORT && !guarded ? ask_address(url->host, NULL) : NULL;
 	struct share_names names = {g_string_new(NULL), 0};
 	struct smb_secret secret = {.password = NULL};
 
@@ -40,9 +43,9 @@ char *smb_shares_text(const struct smb_config *config, const struct smb_url *url
 		struct share_question asked = {.program = program,
 					       .address = address,
 					       .wait = WAIT_S,
-					       .dialect = "",
+					       .dialect = "SMB2_02+", /* as the worker */
 					       .user = url->user,
-					       .domain = url->domain ? url->domain : "",
+					       .domain = smb_domain(config, url),
 					       .password = secret.password};
 		g_free(share_ask(&asked, note_share, &names)); /* the first sentence stands */
 	}

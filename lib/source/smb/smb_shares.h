@@ -7,9 +7,10 @@
 #include "lib/source/source.h"
 
 /* The names of its disk shares for a message, one line, the first few of them and how many more;
- * g_free.  NULL: the server did not tell, or cannot be asked: with tickets, or at another port than
- * SMB's own.  To be called only where the server has just taken this log-on: a wrong password would
- * count once more.  Blocks, while the server is silent for at most a minute. */
+ * g_free.  NULL: the server did not tell, or cannot be asked: with tickets, at another port than
+ * SMB's own, or where the settings want signatures or encryption.  To be called only where the
+ * server has just taken this log-on: a wrong password would count once more.  Blocks, while the
+ * server is silent for at most a minute. */
 char *smb_shares_text(const struct smb_config *config, const struct smb_url *url);
 
 #endif

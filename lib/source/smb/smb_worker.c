@@ -75,7 +75,7 @@ int smb_worker_log_on(struct smb_worker *worker, const char *name, const struct 
 					 .share = url->share,
 					 .path = url->path,
 					 .user = url->user,
-					 .domain = *url->domain ? url->domain : config->domain,
+					 .domain = smb_domain(config, url),
 					 .encryption = config->encryption,
 					 .signing = config->signing,
 					 .stall_ms = stall_ms,

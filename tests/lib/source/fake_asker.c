@@ -61,6 +61,13 @@ static void answer_shares(char **question, char last)
 	if (!strcmp(question[3], "user") &&
 	    (strcmp(question[4], "DOM") || strcmp(question[5], "secret")))
 		raise(SIGKILL);
+	if (last == '6' && strcmp(question[2], "SMB2_02+"))
+		raise(SIGKILL);
+	for (unsigned i = 0; last == '5' && i < 9; i++) {
+		g_autofree char *name = g_strnfill(SAY_ANSWER_MAX / 2, 'a');
+
+		TELL("share", name, "disk", "");
+	}
 	if (!*question[3] && last == '7') {
 		TELL("spoken", "denied");
 		return;
@@ -147,6 +154,9 @@ int main(void)
 		raise(SIGKILL);
 	} else if (!strcmp(question[0], "quit")) {
 		return 7;
+	} else if (!strcmp(question[0], "silent")) {
+		close(FD);
+		pause();
 	} else if (!strcmp(question[0], "long")) {
 		memset(data, 'x', SAY_ANSWER_MAX);
 		data[SAY_ANSWER_MAX] = '\0';

@@ -52,6 +52,7 @@ START_TEST(hostile)
 	fails("garbage", 60, 0, FALSE, "nonsense");
 	fails("crash", 60, 1, FALSE, "(signal 9)");
 	fails("quit", 60, 0, FALSE, "status 7");
+	fails("silent", 1, 0, FALSE, "(signal 9)"); /* and does not end */
 	fails("long", 60, 0, FALSE, "nonsense");
 	fails("endless", 60, 65536, FALSE, "too long");
 	fails("stall", 1, 1, TRUE, "does not answer within 1 s");
