@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "ctl/rollback/check_tree.h"
 #include "ctl/rollback/difference.h"
@@ -90,9 +91,26 @@ bool rollback_windows(struct tree *tree, struct plan *plan, const bool *stop,
 	return good && (!done || *stop || rows_end(tree, error));
 }
 
-/* The ctime of the old server's root, which TARGET_STAGE moves: as it was left, and as it was
- * before that, where a power cut may set it back to; and whether a run has begun since, and did not
- * end. */
+/* The ctimes that the old server's root may have, which TARGET_STAGE moves: first the one with
+ * which it was left; then those that it had before, where a power cut may set it back to, as far as
+ * the last one that was made durable there.  Beyond ROOT_TIMES the earliest are forgotten: it may
+ * be listed as changed then, though nobody has changed it. */
+#define ROOT_TIMES 16
+struct root_times {
+	int64_t times[ROOT_TIMES];
+	unsigned count;
+};
+
+static void add_time(struct root_times *root, int64_t time)
+{
+	if (root->count && root->times[0] == time)
+		return;
+	root->count = MIN(root->count + 1, ROOT_TIMES);
+	memmove(root->times + 1, root->times, (root->count - 1) * sizeof(time));
+	root->times[0] = time;
+}
+
+/* They are kept with whether a run has begun since, and did not end. */
 static char *root_file(const struct volume_config *config)
 {
 	g_autofree char *dir = rollback_directory(config);
@@ -100,32 +118,44 @@ static char *root_file(const struct volume_config *config)
 	return g_build_filename(dir, "root", NULL);
 }
 
-static void put_root(const struct volume_config *config, int64_t id, int64_t ctime, int64_t before,
+static void put_root(const struct volume_config *config, int64_t id, const struct root_times *root,
 		     const char *end)
 {
 	g_autofree char *path = root_file(config);
-	g_autofree char *text =
-		g_strdup_printf("%" PRId64 " %" PRId64 " %" PRId64 "%s", id, ctime, before, end);
+	g_autoptr(GString) text = g_string_new(NULL);
 
+	g_string_append_printf(text, "%" PRId64, id);
+	for (unsigned i = 0; i < root->count; i++)
+		g_string_append_printf(text, " %" PRId64, root->times[i]);
+	g_string_append(text, end);
 	/* before anything is changed there, whatever loses its power */
-	g_file_set_contents_full(path, text, -1,
+	g_file_set_contents_full(path, text->str, -1,
 				 G_FILE_SET_CONTENTS_CONSISTENT | G_FILE_SET_CONTENTS_DURABLE, 0600,
 				 NULL);
 }
 
-/* *ctime: 0 where it is not known; now, where that is one of the two. */
-static void get_root(const struct volume_config *config, int64_t id, int64_t now, int64_t *ctime,
-		     bool *killed)
+/* *ctime: 0 where it is not known; now, where that is one of those noted. */
+static void get_root(const struct volume_config *config, int64_t id, int64_t now,
+		     struct root_times *root, int64_t *ctime, bool *killed)
 {
 	g_autofree char *path = root_file(config), *text = NULL;
-	int64_t of = 0, before = 0;
+	char *at, *end;
 
-	if (!g_file_get_contents(path, &text, NULL, NULL) ||
-	    sscanf(text, "%" SCNd64 " %" SCNd64 " %" SCNd64, &of, ctime, &before) < 2 || of != id)
-		*ctime = 0;
-	else if (before == now)
-		*ctime = now;
-	*killed = text && of == id && g_str_has_suffix(text, RUNNING);
+	root->count = 0;
+	*ctime = 0;
+	*killed = false;
+	if (!g_file_get_contents(path, &text, NULL, NULL) || g_ascii_strtoll(text, &at, 10) != id)
+		return;
+	*killed = g_str_has_suffix(text, RUNNING);
+	for (; root->count < ROOT_TIMES; root->count++, at = end) {
+		const int64_t time = g_ascii_strtoll(at, &end, 10);
+
+		if (end == at)
+			break;
+		root->times[root->count] = time;
+		if (!root->count || time == now)
+			*ctime = time;
+	}
 }
 
 /* The root's ctime now; -1: somebody else has changed it. */
@@ -137,33 +167,44 @@ static int64_t root_now(struct target *target, bool changed)
 }
 
 /* same: it is the old server's tree; or else, as far as its ctime tells.  What a run that did not
- * end has changed is durable before the note says where it ended. */
+ * end (!ok) has changed is durable before the note says where it ended; a plan makes nothing
+ * durable. */
 static void end_target(const struct volume_config *config, int64_t id, const struct tree *tree,
-		       bool same, bool sync)
+		       struct root_times *root, bool same, bool plan, bool ok)
 {
 	const bool changed = tree->root_ctime < 0 && !tree->root_given;
 	const bool known = same || tree->root_ctime == target_root_ctime(tree->target);
 
-	if (sync)
-		target_sync(tree->target);
-	const int64_t before = root_now(tree->target, changed);
+	const bool durable =
+		!plan && ((ok && !tree_stops(tree, NULL)) || !target_sync(tree->target));
+	if (durable || changed)
+		root->count = 0;
+	add_time(root, root_now(tree->target, changed));
 	target_end(tree->target);
+	add_time(root, root_now(tree->target, changed));
 	if (known)
-		put_root(config, id, root_now(tree->target, changed), before, "\n");
+		put_root(config, id, root, "\n");
 }
 
-/* If a run is killed before it changes anything, the ctime alone tells. */
-static bool run_tree(struct tree *tree, int64_t id, const struct rollback_options *options,
-		     struct rollback_result *result, GError **error)
+/* If a run is killed before it changes anything, the ctimes alone tell. */
+static bool run_tree(struct tree *tree, int64_t id, struct root_times *root,
+		     const struct rollback_options *options, struct rollback_result *result,
+		     GError **error)
 {
 	const bool changed = !difference_root_is_as_left(tree);
-	const int64_t ctime = root_now(tree->target, changed);
-	const int64_t before = changed ? -1 : target_root_ctime(tree->target);
 
-	put_root(tree->config, id, ctime, before, "\n");
+	/* a power cut must not set it back to a time in the midst of that run, which is forgotten
+	 * now */
+	if (tree->killed)
+		target_sync(tree->target);
+	if (tree->killed || changed)
+		root->count = 0;
+	add_time(root, changed ? -1 : target_root_ctime(tree->target));
+	add_time(root, root_now(tree->target, changed));
+	put_root(tree->config, id, root, "\n");
 	bool ok = plan_make(tree, &result->plan, error);
 	if (ok && !options->plan)
-		put_root(tree->config, id, ctime, before, RUNNING);
+		put_root(tree->config, id, root, RUNNING);
 	ok = ok && rollback_windows(tree, &result->plan, options->stop,
 				    options->plan ? NULL : &result->done, error);
 
@@ -182,6 +223,7 @@ static bool run_old(const struct volume_config *config, const struct rollback_op
 	const bool first = ledger && !ledger_was_scanned(ledger);
 	/* What could not be looked at may be well by now. */
 	const bool look = !options->scan && (first || (state->unread && !options->serving));
+	struct root_times root = {0};
 	struct tree *tree = NULL;
 	int64_t skew;
 	bool ok = false, same = false;
@@ -198,19 +240,18 @@ static bool run_old(const struct volume_config *config, const struct rollback_op
 			tree->stop = options->stop;
 			tree->serving = options->serving;
 			tree->unscanned = state->unread;
-			get_root(config, state->id, target_root_ctime(target), &tree->root_ctime,
-				 &tree->killed);
+			get_root(config, state->id, target_root_ctime(target), &root,
+				 &tree->root_ctime, &tree->killed);
 			tree->planned = options->list ? tree_problems_new() : NULL;
 		}
 		same = tree && check_same_tree(tree, error);
-		ok = same && run_tree(tree, state->id, options, result, error) &&
+		ok = same && run_tree(tree, state->id, &root, options, result, error) &&
 		     (options->plan || first == tree->vanished ||
 		      ledger_scanned(ledger, first, error));
 		if (ok && state->unread)
 			add_unread(result->conflicts, state);
 		if (tree)
-			end_target(config, state->id, tree, same,
-				   !options->plan && (!ok || tree_stops(tree, NULL)));
+			end_target(config, state->id, tree, &root, same, options->plan, ok);
 		else
 			target_end(target);
 		if (ok && !options->plan && !tree_stops(tree, NULL))
