@@ -11,7 +11,7 @@
 #include "retriever/copies/prior.h"
 #include "retriever/data/durability.h"
 #include "retriever/data/gaps.h"
-#include "retriever/data/listing.h"
+#include "retriever/data/listing_search.h"
 #include "retriever/data/place.h"
 #include "retriever/making/data_hints.h"
 #include "retriever/names/later.h"

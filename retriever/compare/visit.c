@@ -9,7 +9,7 @@
 
 #include "retriever/copies/listing_entries.h"
 #include "retriever/copies/listing_sum.h"
-#include "retriever/data/listing.h"
+#include "retriever/data/listing_search.h"
 #include "retriever/data/source_root.h"
 #include "retriever/names/fill_page.h"
 

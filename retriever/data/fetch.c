@@ -230,8 +230,8 @@ static uint64_t window_end(struct object *object, uint64_t *start, uint64_t end)
 	return align_up(limit, WINDOW_MIN);
 }
 
-void transfer_fetch_now(struct object *object, uint64_t start, uint64_t end, bool background,
-			object_done_fn done, void *arg)
+void fetch_range_now(struct object *object, uint64_t start, uint64_t end, bool background,
+		     object_done_fn done, void *arg)
 {
 	struct transfer *list = NULL;
 	uint64_t from = start, to = end;
@@ -285,15 +285,15 @@ static void fetch_later(void *arg, int status)
 	struct fetch_later *later = arg;
 	struct trace_id before = trace_enter(later->trace);
 
-	transfer_fetch_now(later->object, later->start, later->end, later->background, later->done,
-			   later->arg);
+	fetch_range_now(later->object, later->start, later->end, later->background, later->done,
+			later->arg);
 	trace_enter(before);
 	object_unref(later->object);
 	g_slice_free(struct fetch_later, later);
 }
 
-void transfer_fetch(struct object *object, uint64_t start, uint64_t end, bool background,
-		    object_done_fn done, void *arg)
+void fetch_range(struct object *object, uint64_t start, uint64_t end, bool background,
+		 object_done_fn done, void *arg)
 {
 	struct fetch_later *later;
 	bool here;
@@ -306,7 +306,7 @@ void transfer_fetch(struct object *object, uint64_t start, uint64_t end, bool ba
 	here = object_has(object, start, end);
 	g_mutex_unlock(&object->lock);
 	if (here || !durability_crowded(object->retriever, background)) {
-		transfer_fetch_now(object, start, end, background, done, arg);
+		fetch_range_now(object, start, end, background, done, arg);
 		return;
 	}
 	later = g_slice_new(struct fetch_later);
@@ -633,7 +633,7 @@ static bool is_of(const struct backend_request *req, const void *object)
 	       ((const struct transfer *)req->user)->object == object;
 }
 
-bool transfer_cancel(struct object *object, void *arg)
+bool fetch_cancel(struct object *object, void *arg)
 {
 	return waiters_cancel(object, arg, is_of);
 }

@@ -24,16 +24,16 @@
  * done(0): no byte of [start, end) is missing.  Errors: see migrate.h.  May call done at once.  If
  * the disk cannot keep up, the fetch begins only when earlier bytes have become durable.
  */
-void transfer_fetch(struct object *object, uint64_t start, uint64_t end, bool background,
-		    object_done_fn done, void *arg);
+void fetch_range(struct object *object, uint64_t start, uint64_t end, bool background,
+		 object_done_fn done, void *arg);
 
 /* The same for a file that is not normal, and without waiting for the disk. */
-void transfer_fetch_now(struct object *object, uint64_t start, uint64_t end, bool background,
-			object_done_fn done, void *arg);
+void fetch_range_now(struct object *object, uint64_t start, uint64_t end, bool background,
+		     object_done_fn done, void *arg);
 
-/* Cancels a transfer_fetch() that was not answered; arg: the one that was passed to it.  Answers it
+/* Cancels a fetch_range() that was not answered; arg: the one that was passed to it.  Answers it
  * with -ECANCELED, and takes back reads that have no waiter left and that were not sent to the old
  * server yet.  False: it is answered, or is not waiting for the old server. */
-bool transfer_cancel(struct object *object, void *arg);
+bool fetch_cancel(struct object *object, void *arg);
 
 #endif

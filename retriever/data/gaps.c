@@ -47,7 +47,7 @@ void gaps_close(struct object *object, object_done_fn done, void *arg)
 	for (guint i = 0; i < n; i++) {
 		struct migrate_extent *e = &g_array_index(sorted, struct migrate_extent, i);
 
-		transfer_fetch_now(object, e->start, e->end, false, gap_done, gaps);
+		fetch_range_now(object, e->start, e->end, false, gap_done, gaps);
 	}
 	gap_done(gaps, 0);
 	g_array_free(sorted, TRUE);

@@ -6,7 +6,7 @@
 #include "retriever/objects/object.h"
 
 /* Fetches the smallest missing ranges so that the record fits again.  Does not block; done(0 or
- * -errno) as transfer_fetch() calls it, maybe at once. */
+ * -errno) as fetch_range() calls it, maybe at once. */
 void gaps_close(struct object *object, object_done_fn done, void *arg);
 
 #endif

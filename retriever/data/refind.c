@@ -7,7 +7,7 @@
 
 #include "lib/base/latch.h"
 #include "lib/source/gate.h"
-#include "retriever/data/listing.h"
+#include "retriever/data/listing_search.h"
 #include "retriever/data/source_root.h"
 #include "retriever/data/version.h"
 #include "retriever/objects/jobs.h"

@@ -94,7 +94,7 @@ static void start_file(struct bulk *bulk, int fd)
 	g_mutex_lock(&bulk->lock);
 	bulk->inflight++;
 	g_mutex_unlock(&bulk->lock);
-	transfer_fetch(object, 0, INT64_MAX, true, file_done, file);
+	fetch_range(object, 0, INT64_MAX, true, file_done, file);
 }
 
 /* Takes fd.  Whether all bytes of the file are here, so that at most it has to become durable. */

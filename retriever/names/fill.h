@@ -35,7 +35,7 @@ void directory_fill_without(struct object *object, struct skip_names *skip, obje
 void directory_fill_names(struct object *object, object_done_fn done, void *arg);
 
 /* Cancels the wait of a directory_fill() that was not answered; arg: the one that was passed to it.
- * As transfer_cancel(), except that a background fill goes on. */
+ * As fetch_cancel(), except that a background fill goes on. */
 bool directory_fill_cancel(struct object *object, void *arg);
 
 /* The directory was found elsewhere on the old server: a fill for which there are waiters is made

@@ -10,7 +10,7 @@
  *
  * A page is given back to the listing when the last of its entries is here or in fill->name_errors,
  * so that no directory is marked as filled while an entry is left out (I12).  Entries are made only
- * after the fill has entered the directory (fill_enter()).  When another fill has brought every
+ * after the fill has entered the directory (turns.h).  When another fill has brought every
  * name, no entry is made any more: a client may have removed the name since (I6).
  *
  * A crash leaves some of the names in an unfilled directory.  Each of these objects was made
@@ -62,7 +62,7 @@ struct page {
 	struct backend_batch *batch;
 	atomic_uint left; /* questions without an answer, and the page itself */
 	uint32_t small;	  /* of how many bytes a file may be brought with its name */
-	GQueue to_list;	  /* entries of the batch; with work_lock */
+	GQueue to_list;	  /* entries of the batch; with fill->work.lock */
 };
 
 /* One entry that needs more than its listing. */

@@ -7,7 +7,7 @@
 #define DIRECTORY_FULL_MAX 100 /* names that fail for want of space, before a fill gives up */
 
 #include "lib/source/source.h"
-#include "retriever/data/listing.h"
+#include "retriever/data/listing_search.h"
 #include "retriever/names/name_errors.h"
 #include "retriever/names/sorter.h"
 #include "retriever/objects/object.h"
@@ -21,8 +21,8 @@
  *   FILL_LIST     list_next(), page_listed(), keep_page()     MAKE, LISTED
  *   FILL_MAKE     make_kept(), all_made()                     LIST, LISTED
  *   FILL_LISTED   page_made() of the last pages               END
- *   FILL_END      finish(), record_skipped(), conclude(),     LIST: it is listed once more
- *                 names_entered()
+ *   FILL_END      finish_fill(), record_skipped(),            LIST: it is listed once more
+ *                 conclude_fill(), names_entered()
  *
  * listing_failed() and list_anew() run in all of them but FILL_LISTED.
  */

@@ -78,7 +78,7 @@ static bool try_again(struct later *later, const struct error_entry *entry)
 	if (is_directory(object))
 		directory_fill(object, BACKEND_BACKGROUND, false, tried, attempt);
 	else
-		transfer_fetch(object, 0, INT64_MAX, true, tried, attempt);
+		fetch_range(object, 0, INT64_MAX, true, tried, attempt);
 	return true;
 }
 

@@ -49,7 +49,7 @@
  *                        1970 on), N from START on, with gaps; in further lines: reason TEXT (which
  *                        it contains), below DIRECTORY (a path as it is listed).  `summary START`
  *                        for START: the same [errors]; [reason N] reason errno since count
- *   trace START        what was done for requests (source/trace.h), from event START on, by page:
+ *   trace START        what was done for requests (lib/source/trace.h), from event START on, by page:
  *                      [trace] next overwritten (since START) more=true|false; [events] N=time in
  *                      microseconds since 1970, id, step, operation, offset, length, number,
  *                      result and peer, with blanks between them

@@ -278,8 +278,8 @@ static void do_range(struct request *request, const struct migrate_frame *frame)
 	else if (frame->flags & MIGRATE_DURABLE && !request->object->normal)
 		durability_settle_later(request->object, request_done, request);
 	else
-		transfer_fetch(request->object, start, end, frame->flags & MIGRATE_BACKGROUND,
-			       request_done, request);
+		fetch_range(request->object, start, end, frame->flags & MIGRATE_BACKGROUND,
+			    request_done, request);
 }
 
 static void do_finish(struct request *request)
@@ -352,7 +352,7 @@ static void cancel_request(struct request *request)
 
 	switch (request->op) {
 	case MIGRATE_OP_RANGE:
-		transfer_cancel(request->object, request);
+		fetch_cancel(request->object, request);
 		break;
 	case MIGRATE_OP_FILL:
 		directory_fill_cancel(request->object, request);

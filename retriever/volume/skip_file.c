@@ -349,7 +349,7 @@ static int fetch_again(struct object *object, char **text)
 	int ret;
 
 	latch_init(&latch, 1);
-	transfer_fetch(object, 0, INT64_MAX, false, latch_count_down, &latch);
+	fetch_range(object, 0, INT64_MAX, false, latch_count_down, &latch);
 	ret = latch_wait(&latch);
 	g_mutex_lock(&object->lock);
 	gone = ret == -ESTALE && !g_strcmp0(object->search.lost, VERSION_GONE);

@@ -10,7 +10,7 @@ from migration import KIB, Tree
 from sandbox import Failure, sh, volume
 from servers import NEW, OLD, VOLUME, Migration
 
-# As many as there are processors, and as unhurried as the retriever's work (source/thread.h): else a
+# As many as there are processors, and as unhurried as the retriever's work (lib/base/thread.h): else a
 # busy machine is measured.
 CMP = 'find . -type f -print0 | nice -n 10 chrt --batch 0 xargs -0 -P "$1" -I{} cmp -s {} "$2/{}"'
 

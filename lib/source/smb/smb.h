@@ -3,8 +3,7 @@
  * smb://: reads an old SMB server (SMB 2 and 3) through worker processes (smb/wire.h), one for each
  * connection.  Objects are found by path.
  *
- * smb.c the table: opens a source, decides which connection gets a request
- *   smb_url.c     smb://[DOMAIN;]USER@host[:port]/share/path
+ *   smb.c         the table: opens a source, decides which connection gets a request
  *   smb_conn.c    a connection: its thread, its worker, requests under way
  *   smb_pool.c    requests that wait, for connections of one kind
  *   smb_worker.c  a worker's process and memory

@@ -303,7 +303,7 @@ START_TEST(a_slow_disk_holds_the_background_back)
 		sched_yield();
 	ck_assert(!durability_crowded(core.retriever, false));
 	ck_assert_int_eq(object_get(core.retriever, fd, &object), 0);
-	transfer_fetch(object, 0, INT64_MAX, true, note_done, &done);
+	fetch_range(object, 0, INT64_MAX, true, note_done, &done);
 	g_mutex_lock(&object->lock);
 	ck_assert(migrate_extents_empty(&file_of(object)->inflight[1]));
 	ck_assert(migrate_extents_empty(&file_of(object)->filled));

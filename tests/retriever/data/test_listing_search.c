@@ -3,7 +3,7 @@
 #include "tests/retriever/core.h"
 
 #include "lib/source/backend.h"
-#include "retriever/data/listing.h"
+#include "retriever/data/listing_search.h"
 
 #define LISTS (1u << BACKEND_READDIR)
 #define PAGES 3

@@ -8,8 +8,8 @@
  * A pass ends when all is found.  It fails when the old server goes round in circles (Brent's
  * algorithm over the cookies) or lists more than LISTING_MAX entries.
  */
-#ifndef RETRIEVER_DATA_LISTING_H
-#define RETRIEVER_DATA_LISTING_H
+#ifndef RETRIEVER_DATA_LISTING_SEARCH_H
+#define RETRIEVER_DATA_LISTING_SEARCH_H
 
 #include "retriever/objects/retriever.h"
 

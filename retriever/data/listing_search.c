@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "retriever/data/listing.h"
+#include "retriever/data/listing_search.h"
 
 #include <errno.h>
 #include <string.h>
