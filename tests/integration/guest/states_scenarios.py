@@ -17,6 +17,7 @@ import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'support'))
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import nfs3                 # noqa: E402
 import powercut             # noqa: E402
 import powercut_back        # noqa: E402
 from powercut_back import STATE                 # noqa: E402
@@ -97,6 +98,84 @@ class Writes(Scenario):
         if not told and not powercut.is_attached(migration):
             migration.attach()
         return powercut.finish(migration, OLD, 'file', number)
+
+
+class Names(Scenario):
+    """Clients move, link and remove what is not here yet, beside files of their own, to the end."""
+
+    FILES, busy = 24, 'served 0'
+
+    @classmethod
+    def fill(cls, root, random):
+        for n in range(cls.FILES):
+            os.makedirs(f'{root}/from{n % 2}', exist_ok=True)
+            with open(f'{root}/from{n % 2}/file{n}', 'wb') as file:
+                file.write(random.randbytes((90, 5000, 20000, 66000)[n // 4 % 4]))
+
+    @staticmethod
+    def own(number):
+        return random.Random(number).randbytes(3000)
+
+    def act(self, migration, say):
+        migration.start_retriever()
+        migration.attach()
+        client = migration.start_server().client()
+        say('served 0')
+        to = client.mkdir(client.root, 'to', mode=0o755)
+        for n in range(self.FILES):
+            directory, _ = client.walk(f'from{n % 2}')
+            name = f'file{n}'
+            if n // 2 % 4 == 0:
+                client.rename(directory, name, to, name)
+            elif n // 2 % 4 == 1:
+                client.link(client.lookup(directory, name)[0], to, name)
+            elif n // 2 % 4 == 2:
+                client.remove(directory, name)
+            else:
+                client.rename(directory, name, directory, f'moved{n}')
+            fh = client.create(to, f'own{n}', mode=0o644)
+            client.write(fh, 0, self.own(n), nfs3.FILE_SYNC)
+            say(f'told {n}')
+        migration.crawl()
+        migration.ctl('finalize')
+        say('done 0')
+
+    @staticmethod
+    def names(number):
+        """A file's name before, and the one that the change gives it."""
+        first = f'from{number % 2}/file{number}'
+        return first, (f'to/file{number}', f'to/file{number}', None,
+                       f'from{number % 2}/moved{number}')[number // 2 % 4]
+
+    def check(self, migration, told):
+        migration.start_retriever()
+        if not told and not powercut.is_attached(migration):
+            migration.attach()
+        if 'done 0' not in told:
+            migration.crawl()
+            migration.ctl('finalize')
+        problems = [f'{path}: still has a record' for path in tree.records(ROOT)]
+        found = {os.path.relpath(os.path.join(base, name), ROOT): os.path.join(base, name)
+                 for base, _, names in os.walk(ROOT) for name in names}
+
+        def read(path):
+            with open(path, 'rb') as file:
+                return file.read()
+        for n in range(self.FILES):
+            first, second = self.names(n)
+            here = [name for name in (first, second) if found.get(name)]
+            wanted = read(f'{OLD}/{first}')
+            problems += [f'{name}: differs' for name in here if read(found[name]) != wanted]
+            kind, own = n // 2 % 4, found.pop(f'to/own{n}', None)
+            if kind in (0, 3) and len(here) != 1 or kind == 1 and first not in here:
+                problems.append(f'{first}: has these names: {here}')
+            if len(here) == 2 and not os.path.samefile(*map(found.get, here)):
+                problems.append(f'{first}: is two files')
+            if n <= number_told(told) and (own is None or read(own) != self.own(n)):
+                problems.append(f'to/own{n}: an acknowledged write is lost')
+            for name in here:
+                del found[name]
+        return problems + [f'{name}: nobody made it' for name in found]
 
 
 class Copied(Scenario):
@@ -299,7 +378,7 @@ class Mended(Scenario):
         return problems + tree.compare(OLD, ROOT, any_mtime=lambda st: True).differences
 
 
-SCENARIOS = {'writes': Writes, 'back': Back, 'copied': Copied, 'adopted': Adopted, 'mended': Mended,
+SCENARIOS = {'writes': Writes, 'names': Names, 'back': Back, 'copied': Copied, 'adopted': Adopted, 'mended': Mended,
              'report': Report}
 
 
