@@ -6,6 +6,7 @@
 #include <pwd.h>
 #include <string.h>
 
+#include "lib/acl/nt_acl.h"
 #include "lib/base/text.h"
 #include "lib/config/owners.h"
 #include "lib/config/snapshot_names.h"
@@ -139,6 +140,22 @@ static void judge_owner(struct judge *judge, bool group, uint32_t old)
 	g_mutex_unlock(&judge->lock);
 	if (!known)
 		lose(judge, NOTE_OWNER, "", "%s %u", group ? "group" : "user", id);
+	lose(judge, NOTE_OWNERS, "", "%s %u", group ? "group" : "user", old);
+}
+
+static void count_sids(struct judge *judge, const struct source_windows *windows)
+{
+	const char *why;
+	struct nt_descriptor *sd = nt_decode(windows->sd, windows->sd_len, &why);
+
+	for (unsigned group = 0; sd && group < 2; group++) {
+		const struct sid *sid = group ? &sd->group : &sd->owner;
+		g_autofree char *text = sid_text(sid);
+
+		if (sid->len)
+			lose(judge, NOTE_OWNERS, "", "SID %s", text);
+	}
+	nt_free(sd);
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
@@ -200,5 +217,7 @@ uint32_t judge_object(struct judge *judge, const char *path, const struct source
 		judge_owner(judge, false, attr->uid);
 		judge_owner(judge, true, attr->gid);
 	}
+	if (xattrs && xattrs->windows)
+		count_sids(judge, xattrs->windows);
 	return takes;
 }

@@ -5,6 +5,7 @@
 
 struct kind {
 	uint64_t total;
+	guint max;	     /* lines */
 	GPtrArray *first;    /* of struct notice_line */
 	GHashTable *by_text; /* lines of first, of kinds without paths */
 };
@@ -41,6 +42,7 @@ static const struct {
 	[NOTE_BUSY] = {"busy",
 		       "files that somebody has open there for himself alone, or that are put off"},
 	[NOTE_OWNER] = {"owner-unnamed", "owners and groups that have no name here"},
+	[NOTE_OWNERS] = {"owners", "owners and groups of objects there"},
 	[NOTE_PATH] = {"path", "paths longer than a program can say at once"},
 };
 
@@ -70,7 +72,7 @@ enum notice_kind notice_of_loss(enum loss_kind kind, const char *text)
 
 static bool has_no_path(enum notice_kind kind)
 {
-	return kind == NOTICE_VOLUME || kind == NOTE_OWNER;
+	return kind == NOTICE_VOLUME || kind == NOTE_OWNER || kind == NOTE_OWNERS;
 }
 
 static void free_line(gpointer p)
@@ -88,6 +90,7 @@ struct notices *notices_new(void)
 
 	g_mutex_init(&notices->lock);
 	for (unsigned i = 0; i < NOTICE_KINDS; i++) {
+		notices->kinds[i].max = i == NOTE_OWNERS ? NOTICES_OWNERS : NOTICES_SHOWN;
 		notices->kinds[i].first = g_ptr_array_new_with_free_func(free_line);
 		if (has_no_path(i))
 			notices->kinds[i].by_text = g_hash_table_new(g_str_hash, g_str_equal);
@@ -115,7 +118,7 @@ static void add_line(struct kind *kind, const char *path, const char *text, uint
 	kind->total += count;
 	if (line) {
 		line->count += count;
-	} else if (kind->first->len < NOTICES_SHOWN) {
+	} else if (kind->first->len < kind->max) {
 		line = g_new0(struct notice_line, 1);
 		line->path = g_strdup(path);
 		line->text = g_strdup(text);
@@ -213,7 +216,7 @@ bool notices_load(struct notices *notices, GKeyFile *state)
 		g_auto(GStrv) lines =
 			g_key_file_get_string_list(state, GROUP, lines_key, NULL, NULL);
 
-		good = lines && g_strv_length(lines) <= NOTICES_SHOWN;
+		good = lines && g_strv_length(lines) <= notices->kinds[i].max;
 		for (unsigned j = 0; good && lines[j]; j++)
 			good = load_line(&notices->kinds[i], lines[j]);
 		notices->kinds[i].total = g_key_file_get_uint64(state, GROUP, names[i].key, NULL);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Notices of a survey: what of an old server's tree cannot come over, and what comes over and is
- * worth knowing of.  Each kind has its number, and the first NOTICES_SHOWN lines.  Any thread.
+ * worth knowing of.  Each kind has its number, and the first NOTICES_SHOWN lines, NOTE_OWNERS
+ * NOTICES_OWNERS.  Any thread.
  */
 #ifndef CTL_CHECK_NOTICES_H
 #define CTL_CHECK_NOTICES_H
@@ -12,7 +13,8 @@
 
 #include "lib/report/losses.h"
 
-#define NOTICES_SHOWN 1000
+#define NOTICES_SHOWN  1000
+#define NOTICES_OWNERS 65536
 
 enum notice_kind {
 	/* losses */
@@ -42,6 +44,7 @@ enum notice_kind {
 	NOTE_BUSY,		      /* somebody has it open exclusively just now, or "later" */
 	NOTE_OWNER,		      /* an id that has no name here */
 	NOTE_PATH,		      /* a path that is longer than a program can give at once */
+	NOTE_OWNERS,		      /* an owner or group there, which is counted, and not shown */
 	NOTICE_KINDS
 };
 
@@ -54,7 +57,7 @@ enum notice_kind notice_of_loss(enum loss_kind kind, const char *text);
 
 struct notice_line {
 	char *path, *text;
-	uint64_t count; /* of NOTICE_VOLUME and NOTE_OWNER: objects that it is true of; else 1 */
+	uint64_t count; /* of kinds without paths: objects that it is true of; else 1 */
 };
 
 struct notices;
@@ -62,8 +65,8 @@ struct notices;
 struct notices *notices_new(void);
 void notices_free(struct notices *notices);
 
-/* path and text may have any bytes.  Lines of NOTICE_VOLUME and NOTE_OWNER have no path, and those
- * with the same text are one line. */
+/* path and text may have any bytes.  Lines of NOTICE_VOLUME, NOTE_OWNER and NOTE_OWNERS have no
+ * path, and those with the same text are one line. */
 void notices_add(struct notices *notices, enum notice_kind kind, const char *path,
 		 const char *text);
 /* Counts `more` of the kind, which are not shown. */

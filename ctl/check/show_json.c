@@ -143,7 +143,7 @@ static void add_losses(JsonBuilder *builder, const struct survey *survey)
 		add_loss(builder, survey, i);
 	json_builder_end_object(builder);
 	member_object(builder, "notes");
-	for (unsigned i = NOTICE_NOTES; i < NOTICE_KINDS; i++)
+	for (unsigned i = NOTICE_NOTES; i < NOTE_OWNERS; i++)
 		add_loss(builder, survey, i);
 	json_builder_end_object(builder);
 	member_array(builder, "never_carried");
@@ -153,6 +153,20 @@ static void add_losses(JsonBuilder *builder, const struct survey *survey)
 	json_builder_end_array(builder);
 	if (survey->brings)
 		member_text(builder, "another_version", survey->brings);
+}
+
+static void add_owners(JsonBuilder *builder, const struct survey *survey)
+{
+	const GPtrArray *owners = notices_first(survey->notices, NOTE_OWNERS);
+
+	member_object(builder, "owners");
+	for (guint i = 0; i < owners->len; i++) {
+		const struct notice_line *line = owners->pdata[i];
+		g_autofree char *owner = text_printable(line->text);
+
+		member_number(builder, owner, line->count);
+	}
+	json_builder_end_object(builder);
 }
 
 /* ---- what it takes --------------------------------------------------------------------------- */
@@ -246,6 +260,7 @@ char *show_json(const struct survey *survey)
 	json_builder_begin_object(builder);
 	add_head(builder, survey);
 	add_losses(builder, survey);
+	add_owners(builder, survey);
 	add_target(builder, survey);
 	add_source(builder, survey);
 	add_times(builder, survey);

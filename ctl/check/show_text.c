@@ -135,7 +135,7 @@ static void put_losses(FILE *out, const struct survey *survey)
 static void put_notes(FILE *out, const struct survey *survey)
 {
 	fputs("\nWhat is worth knowing\n", out);
-	for (unsigned i = NOTICE_NOTES; i < NOTICE_KINDS; i++)
+	for (unsigned i = NOTICE_NOTES; i < NOTE_OWNERS; i++)
 		put_loss(out, survey, i);
 }
 

@@ -169,14 +169,41 @@ START_TEST(owners)
 		       ->pdata[notices_first(made.walk.notices, NOTE_OWNER)->len - 1];
 	ck_assert_str_eq(line->text, "group 3999999999");
 	ck_assert_uint_eq(line->count, 2);
+	/* as they are there */
+	ck_assert_uint_eq(notices_first(made.walk.notices, NOTE_OWNERS)->len, 2);
+	line = notices_first(made.walk.notices, NOTE_OWNERS)->pdata[0];
+	ck_assert_str_eq(line->text, "user 2000");
+	ck_assert_uint_eq(line->count, 2);
 	owners_free(made.config.map_users);
+	made_walk_end(&made);
+}
+END_TEST
+
+/* By SMB they are SIDs. */
+START_TEST(sids)
+{
+	static const uint8_t descriptor[] = {
+		1, 0, 0, 0x80, 20, 0, 0, 0,  0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, /* owner at 20 */
+		1, 1, 0, 0,    0,  0, 0, 22, 1, 0, 0, 0,			 /* S-1-22-1 */
+	};
+	const struct source_attr attr = {.mode = S_IFREG, .nlink = 1, .no_owner = true};
+	struct source_xattrs *xattrs = source_xattrs_new();
+
+	begin();
+	xattrs->windows = source_windows_new();
+	xattrs->windows->sd = g_memdup2(descriptor, sizeof(descriptor));
+	xattrs->windows->sd_len = sizeof(descriptor);
+	judge_object(&made.judge, "a", &attr, xattrs);
+	ck_assert_str_eq(made_only(&made, NOTE_OWNERS)->text, "SID S-1-22-1");
+	source_xattrs_free(xattrs);
 	made_walk_end(&made);
 }
 END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = {times, names, long_paths, limits, attributes, owners, NULL};
+	const TTest *const tests[] = {times,	  names,  long_paths, limits,
+				      attributes, owners, sids,	      NULL};
 
 	return run_made("judge", tests);
 }

@@ -52,6 +52,27 @@ START_TEST(kinds)
 }
 END_TEST
 
+/* Owners are many, and none is left out where another kind ends. */
+START_TEST(many_owners)
+{
+	struct notices *notices = notices_new(), *again = notices_new();
+	g_autoptr(GKeyFile) state = g_key_file_new();
+
+	for (unsigned i = 0; i < 2 * (NOTICES_SHOWN + 1); i++) {
+		g_autofree char *text = g_strdup_printf("user %u", i / 2);
+
+		notices_add(notices, NOTE_OWNERS, "", text);
+	}
+	ck_assert_uint_eq(notices_first(notices, NOTE_OWNERS)->len, NOTICES_SHOWN + 1);
+	notices_save(notices, state);
+	ck_assert(notices_load(again, state));
+	ck_assert_uint_eq(notices_first(again, NOTE_OWNERS)->len, NOTICES_SHOWN + 1);
+	ck_assert_uint_eq(notices_total(again, NOTE_OWNERS), 2 * (NOTICES_SHOWN + 1));
+	notices_free(notices);
+	notices_free(again);
+}
+END_TEST
+
 START_TEST(kept)
 {
 	struct notices *notices = notices_new(), *again = notices_new();
@@ -97,7 +118,7 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = {counted, by_text, kinds, kept, damaged, NULL};
+	const TTest *const tests[] = {counted, by_text, kinds, many_owners, kept, damaged, NULL};
 
 	return run_made("notices", tests);
 }

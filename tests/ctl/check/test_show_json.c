@@ -10,10 +10,12 @@ START_TEST(parsed)
 	struct survey survey;
 	g_autofree char *text = NULL;
 	g_autoptr(JsonParser) parser = json_parser_new();
-	JsonObject *root, *notices, *acl;
+	JsonObject *root, *notices, *acl, *owners;
 
 	whole_begin(&survey);
 	whole_lose(&survey);
+	for (unsigned i = 0; i < 3; i++)
+		notices_add(survey.notices, NOTE_OWNERS, "", "user 1000");
 	text = show_json(&survey);
 	ck_assert(json_parser_load_from_data(parser, text, -1, NULL));
 	root = json_node_get_object(json_parser_get_root(parser));
@@ -24,6 +26,9 @@ START_TEST(parsed)
 	acl = json_object_get_object_member(notices, "acl");
 	ck_assert_int_eq(json_object_get_int_member(acl, "total"), 1);
 	ck_assert_uint_eq(json_array_get_length(json_object_get_array_member(acl, "first")), 1);
+	owners = json_object_get_object_member(root, "owners");
+	ck_assert_int_eq(json_object_get_int_member(owners, "user 1000"), 3);
+	ck_assert(!json_object_has_member(json_object_get_object_member(root, "notes"), "owners"));
 	ck_assert_uint_eq(
 		json_array_get_length(json_object_get_array_member(root, "never_carried")), 2);
 	ck_assert(json_object_get_null_member(json_object_get_object_member(root, "estimate"),
@@ -64,7 +69,7 @@ START_TEST(as_a_page)
 	ck_assert_ptr_nonnull(strstr(page, "&lt;script&gt;"));
 	ck_assert_ptr_nonnull(strstr(page, "<p class=\"good\">Go.</p>"));
 	ck_assert_ptr_nonnull(strstr(page, "<meter"));
-	for (unsigned i = 0; i < NOTICE_KINDS; i++)
+	for (unsigned i = 0; i < NOTE_OWNERS; i++)
 		ck_assert_msg(strstr(page, notice_title(i)) != NULL, "%s", notice_title(i));
 	survey_clear(&survey);
 }

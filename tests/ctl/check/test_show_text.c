@@ -25,7 +25,7 @@ START_TEST(hostile)
 	text = shown(&survey);
 	ck_assert_ptr_null(strchr(text, '\x1b'));
 	ck_assert(g_utf8_validate(text, -1, NULL));
-	for (unsigned i = 0; i < NOTICE_KINDS; i++)
+	for (unsigned i = 0; i < NOTE_OWNERS; i++)
 		ck_assert_msg(strstr(text, notice_title(i)) != NULL, "%s", notice_title(i));
 	ck_assert_ptr_nonnull(strstr(text, "and that"));
 	ck_assert_ptr_nonnull(strstr(text, "mkfs.ext4 -I 256"));
