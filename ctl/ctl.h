@@ -65,9 +65,10 @@ struct command {
 extern const struct command abandon_command, accept_command, aside_command, attach_command,
 	backup_list_command, changes_command, check_command, cluster_command, commit_command,
 	copy_command, cutover_command, discover_command, doctor_command, doors_command,
-	errors_command, finalize_command, metrics_command, pause_command, quota_command,
-	report_command, resume_command, retry_command, rollback_command, skip_command,
-	status_command, takeover_command, throttle_command, trace_command, verify_command;
+	errors_command, finalize_command, map_ids_command, metrics_command, pause_command,
+	quota_command, report_command, resume_command, retry_command, rollback_command,
+	skip_command, status_command, takeover_command, throttle_command, trace_command,
+	verify_command;
 
 /* Entries of a table of options, with their variables. */
 #define CTL_FLAG(name, variable, help)                                                             \

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Accounts that have other numbers on the new server (map-users, map-groups)."""
 import os
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
@@ -10,7 +11,7 @@ import nfs3                                                             # noqa: 
 import tree                                                             # noqa: E402
 from harness import case, expect, main, same                          # noqa: E402
 from sandbox import sh                                                  # noqa: E402
-from servers import BASE, NEW, Failure, stack                                          # noqa: E402
+from servers import BASE, NEW, VOLUME, Failure, stack                                          # noqa: E402
 
 READ, ACCES, JUKEBOX = 1, 13, 10008  # ACCESS3_READ, NFS3ERR_ACCES, NFS3ERR_JUKEBOX
 PRIVATE = b'of user 1000\n'
@@ -76,6 +77,43 @@ def a_user_is_another_here(args):
     expect(': not carried over: 0' in migration.ctl('report'), migration.ctl('report'))
     migration.ctl('finalize')
     same(tree.records(NEW), [], 'objects with a record')
+
+
+@case(short=True)
+def maps_from_dumps(args):
+    """What map-ids makes of the two servers' accounts, and of what check has counted, goes into the
+    configuration as it is, and a client sees the owners."""
+    def dump(name, *accounts):
+        with open(f'{BASE}/{name}', 'w') as out:
+            out.writelines(f'{line}\n' for line in accounts)
+        return f'{BASE}/{name}'
+    _, migration = stack(args.build, fill)
+    migration.retriever.stop()
+    files = (f'--old={dump("there", "anna:x:1000:100::/:", "berta:x:1999:7::/:", "users:x:100:anna")}',
+             f'--new={dump("here", "anna:x:3000:300::/:", "users:x:300:", "games:x:7:")}')
+    subprocess.run([migration.program('migratectl'), '--config', migration.config, 'check', VOLUME, '--output', BASE],
+                   stdout=subprocess.DEVNULL, check=False)      # it has losses: owners without names
+    found = subprocess.run([migration.program('migratectl'), 'map-ids', *files, f'--check={BASE}/{VOLUME}-check.json'],
+                           capture_output=True, text=True, check=False)
+    same(found.returncode, 1, f'exit status: {found}')
+    maps = [line for line in found.stdout.splitlines() if not line.startswith('#')]
+    left = [line for line in found.stdout.splitlines() if line.startswith('#')]
+    same(maps, ['map-users = 1000:3000', 'map-groups = 100:300'], 'maps')
+    expect(left[0].startswith('# user 1999, berta: nobody here has that name') and left[0].endswith('objects: 1'), left)
+    expect(any(line.startswith('# group 7, -: nobody there has it; it keeps its number, and is games here') and
+               line.endswith('objects: 1') for line in left), left)
+    with open(migration.config, 'a') as config:
+        config.write(found.stdout)
+    migration.start_retriever()
+    migration.attach()
+    migration.start_server()
+    client = migration.server.client(uid=3000, gid=3000)
+    for path, owner in (('private', (3000, 0)), ('shared', (0, 300)), ('home/file', (3000, 300))):
+        _, attr = client.walk(path)
+        same((attr.uid, attr.gid), owner, f'owner of {path}')
+    fh, _ = client.walk('private')
+    same(client.read_all(fh), PRIVATE, 'content of private')
+    expect(denied(migration.server.client(uid=1000, gid=1000), 'private'), 'his old number reads')
 
 
 def accounts(services, *users):
