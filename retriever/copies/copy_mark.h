@@ -17,8 +17,8 @@
  * configured.
  *
  * An object may be read so soon after a change that the old server could change it once more
- * without another ctime (lib/source/server_clock.h).  Such an object gets its mark when it is made, and
- * the mark says "unsettled": the next run, or the switch, makes the object anew.
+ * without another ctime (lib/source/server_clock.h).  Such an object gets its mark when it is made,
+ * and the mark says "unsettled": the next run, or the switch, makes the object anew.
  *
  * The object's extended attributes may leave no room for the mark, or not for the mark beside the
  * record: so the mark is removed before the record is stored, and set after the record is removed,
