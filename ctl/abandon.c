@@ -471,9 +471,10 @@ static bool remove_files(const struct abandon *abandon)
 				    "again",
 				    name);
 	return !ret ||
-	       ctl_complain("%s/%s: cannot be removed: %s: see to it, then give the command "
+	       ctl_complain("%s/%s: cannot be removed: %s: see to it%s, then give the command "
 			    "again",
-			    abandon->config->root, failed ? failed : "", g_strerror(-ret));
+			    abandon->config->root, failed ? failed : "", g_strerror(-ret),
+			    ret == -EPERM ? " (chattr -R -i, where files are immutable)" : "");
 }
 
 /* Keeps programs of this machine from unfinished objects until all of these are gone. */

@@ -34,6 +34,7 @@ static const struct {
 	[NOTICE_OWNER] = {"owner", "owners that are not their own here"},
 	[NOTICE_MODE] = {"mode", "modes that do not agree with their ACL"},
 	[NOTICE_TIME] = {"time", "times that the new file system may not be able to store"},
+	[NOTICE_RETENTION] = {"retention", "files that must not be changed there"},
 	[NOTICE_VOLUME] = {"volume", "what holds for many objects, or for all"},
 	[NOTE_SMB_NAME] = {"smb-name", "names that SMB clients see as another one"},
 	[NOTE_FOLDED] = {"folded", "names that differ from another in upper and lower case only"},
@@ -59,10 +60,15 @@ const char *notice_title(enum notice_kind kind)
 enum notice_kind notice_of_loss(enum loss_kind kind, const char *text)
 {
 	static const enum notice_kind kinds[LOSS_KINDS] = {
-		[LOSS_ACL] = NOTICE_ACL,       [LOSS_XATTR] = NOTICE_XATTR,
-		[LOSS_SOURCE] = NOTICE_SOURCE, [LOSS_OWNER] = NOTICE_OWNER,
-		[LOSS_MODE] = NOTICE_MODE,     [LOSS_TIME] = NOTICE_TIME,
-		[LOSS_LINK] = NOTICE_LINKS,    [LOSS_NAME] = NOTICE_NAME,
+		[LOSS_ACL] = NOTICE_ACL,
+		[LOSS_XATTR] = NOTICE_XATTR,
+		[LOSS_SOURCE] = NOTICE_SOURCE,
+		[LOSS_OWNER] = NOTICE_OWNER,
+		[LOSS_MODE] = NOTICE_MODE,
+		[LOSS_TIME] = NOTICE_TIME,
+		[LOSS_LINK] = NOTICE_LINKS,
+		[LOSS_NAME] = NOTICE_NAME,
+		[LOSS_RETENTION] = NOTICE_RETENTION,
 		[LOSS_VOLUME] = NOTICE_VOLUME,
 	};
 

@@ -34,6 +34,7 @@ enum notice_kind {
 	NOTICE_OWNER,
 	NOTICE_MODE,
 	NOTICE_TIME,
+	NOTICE_RETENTION,
 	NOTICE_VOLUME,
 	/* what comes all the same */
 	NOTICE_NOTES,

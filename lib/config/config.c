@@ -118,6 +118,8 @@ static const char *const smb_modes[] = {
 	[SMB_MODES_OPEN] = "open", [SMB_MODES_DESCRIPTOR] = "descriptor"};
 static const char *const acl_modes[] = {
 	[ACL_MODE_POSIX] = "posix", [ACL_MODE_NT] = "nt", [ACL_MODE_KEEP] = "keep"};
+static const char *const retentions[] = {
+	[RETENTION_NONE] = "none", [RETENTION_IMMUTABLE] = "immutable"};
 static const char *const encryption[] = {
 	[SMB_OFF] = "off", [SMB_DESIRED] = "desired", [SMB_REQUIRED] = "required"};
 static const char *const signing[] = {[SMB_OFF] = "if-required", [SMB_REQUIRED] = "required"};
@@ -191,6 +193,7 @@ static const struct key {
 	{"rollback-ccache", config_parse_path, FIELD(rollback_ccache),
 	 .instead = "rollback-password-file"},
 	{"snapshot-directories", config_parse_names_or_none, FIELD(snapshots)},
+	{"retention", FIELD(retention), WORDS(retentions)},
 	{"guard", FIELD(guard), WORDS(guards)},
 	{"guard-refuse", config_parse_names, FIELD(guard_refuse)},
 	{"guard-wait", FIELD(guard_wait), .min = 1, .max = 3600, .fallback = 60},

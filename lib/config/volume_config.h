@@ -16,6 +16,8 @@ enum acl_mode { ACL_MODE_POSIX, ACL_MODE_NT, ACL_MODE_KEEP };
 enum smb_modes { SMB_MODES_UNSET, SMB_MODES_OPEN, SMB_MODES_DESCRIPTOR };
 /* Which handles of the old server are still answered: migratectl takeover. */
 enum takeover { TAKEOVER_NONE, TAKEOVER_MOUNTS, TAKEOVER_ALL };
+/* What becomes of files that are under retention on the old server: retention.h. */
+enum retention { RETENTION_NONE, RETENTION_IMMUTABLE };
 enum guard_kind { GUARD_YES, GUARD_NO, GUARD_STRICT };
 enum crawl_order { CRAWL_NAMESPACE_FIRST, CRAWL_DEPTH_FIRST };
 
@@ -73,10 +75,11 @@ struct volume_config {
 	char *rollback_password_file, *rollback_ccache;
 	/* snapshot-directories = NAME ... | none, NULL: as of snapshot_names.h */
 	char **snapshots;
-	enum guard_kind guard;	/* guard = yes (default) | no | strict */
-	char **guard_refuse;	/* guard-refuse = NAME ..., or NULL */
-	unsigned guard_wait;	/* guard-wait = 1..3600 seconds, default 60 */
-	enum takeover takeover; /* takeover = none (default) | mounts | all */
+	enum retention retention; /* retention = none (default) | immutable */
+	enum guard_kind guard;	  /* guard = yes (default) | no | strict */
+	char **guard_refuse;	  /* guard-refuse = NAME ..., or NULL */
+	unsigned guard_wait;	  /* guard-wait = 1..3600 seconds, default 60 */
+	enum takeover takeover;	  /* takeover = none (default) | mounts | all */
 	/* takeover-directories = PATH ... on the old server, at or below the source's, or NULL */
 	char **takeover_directories;
 	char *takeover_file; /* takeover-file = absolute path, default REPORT_DIR/NAME.takeover */

@@ -18,8 +18,8 @@ struct losses {
 	bool dirty;
 };
 
-static const char *const kind_names[LOSS_KINDS] = {"acl",  "xattr", "source", "owner", "mode",
-						   "time", "link",  "name",   "volume"};
+static const char *const kind_names[LOSS_KINDS] = {
+	"acl", "xattr", "source", "owner", "mode", "time", "link", "name", "retention", "volume"};
 
 const char *loss_kind_name(enum loss_kind kind)
 {

@@ -33,6 +33,8 @@ enum loss_kind {
 	LOSS_TIME,   /* a time that the new file system cannot store */
 	LOSS_LINK,   /* a name that is no other name of the same file any more */
 	LOSS_NAME,   /* a name that the administrator skipped (skip.h) */
+	/* it is under retention there */
+	LOSS_RETENTION,
 	LOSS_VOLUME, /* a loss of the volume, not of an object */
 	LOSS_KINDS
 };

@@ -102,7 +102,8 @@ struct source_xattrs {
 	GPtrArray
 		*lost; /* char *: what the object has there that cannot be carried, one line each */
 	bool acl_lost; /* among them an access ACL: the mode may say more than it did */
-	bool closed;   /* the old server did not tell: then there is nothing else in this */
+	bool immutable; /* of a file: it has the flag (chattr +i) there */
+	bool closed;	/* the old server did not tell: then there is nothing else in this */
 	/* Of an SMB server, else NULL.  Then the attributes' owner, group and permissions are void:
 	 * the descriptor says them. */
 	struct source_windows *windows;

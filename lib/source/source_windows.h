@@ -13,6 +13,8 @@
 #define WINDOWS_DESCRIPTOR_MAX 65536
 #define WINDOWS_STREAM_MAX     65535 /* longer ones are not asked for */
 
+#define WINDOWS_READONLY 0x1u /* FILE_ATTRIBUTE_READONLY */
+
 struct source_stream {
 	char *name;    /* UTF-8 as in FileStreamInformation: ":NAME:$DATA"; g_malloc'd */
 	uint64_t size; /* bytes */

@@ -18,6 +18,7 @@
 #include "lib/config/owners.h"
 #include "lib/report/omissions.h"
 #include "lib/source/posix_acl.h"
+#include "retriever/making/retention.h"
 
 #define BLOCKS_FULL 64 /* the longest attribute needs no more */
 #define XATTR_HEAD  16 /* bytes that ext4 adds to a name and a value */
@@ -530,6 +531,7 @@ static int set_what_it_has(const struct volume_config *config, struct attributes
 	struct windows *windows = translate_windows(config, attr, xattrs);
 	int ret = change_owner(config, at, attr, is_ruling(config) ? windows : NULL, carried);
 
+	retention_note(config, attr, xattrs, carried);
 	if (!ret && inherits && fremovexattr(at->fd, XATTR_ACL_ACCESS) < 0 && errno != ENODATA &&
 	    errno != EOPNOTSUPP)
 		ret = -errno;

@@ -17,6 +17,7 @@
 #include "retriever/copies/name_diff.h"
 #include "retriever/data/durability.h"
 #include "retriever/data/place.h"
+#include "retriever/making/retention.h"
 #include "retriever/objects/errors.h"
 #include "retriever/objects/jobs.h"
 #include "retriever/objects/private.h"
@@ -82,6 +83,8 @@ static enum left look_at_child(struct finish *finish, const struct dirent *e)
 		}
 		object_unref(object);
 	}
+	if (left == NOTHING)
+		retention_keep(retriever, finish->directory->fd, e->d_name, fd);
 	close(fd);
 	return left;
 }
@@ -152,7 +155,10 @@ static enum left scan_children(struct finish *finish)
 {
 	struct object *directory = finish->directory;
 	bool root = migrate_binding_equal(&directory->key, &directory->retriever->root_key);
-	g_autoptr(GArray) not_whole = listing_sum_not_whole(directory->retriever, directory->fd);
+	g_autoptr(GArray) not_whole =
+		directory->retriever->config->retention
+			? NULL
+			: listing_sum_not_whole(directory->retriever, directory->fd);
 	DIR *dir = retriever_list(directory->fd, ".");
 	enum left left = NOTHING;
 	struct dirent *e;
@@ -314,7 +320,7 @@ static void finish_again(void *arg)
 {
 	struct finish *finish = arg;
 	struct object *directory = finish->directory;
-	bool settled = has_settled(finish);
+	bool settled = !directory->retriever->config->retention && has_settled(finish);
 	enum left left = settled ? NOTHING : look_into(finish);
 	int ret;
 

@@ -15,6 +15,7 @@
 #include "retriever/copies/prior.h"
 #include "retriever/data/durability.h"
 #include "retriever/objects/errors.h"
+#include "retriever/objects/links.h"
 #include "retriever/objects/private.h"
 #include "retriever/objects/state.h"
 #include "retriever/objects/templates.h"
@@ -132,6 +133,8 @@ int finalize_volume(struct retriever *retriever, bool unwatched, bool dry_run, c
 	/* An earlier write-back error is reported to the first sync; those bytes were not taken for
 	 * durable. */
 	durability_sync_all(retriever);
+	if (retriever->config->retention && state == VOLUME_WHOLE && !dry_run)
+		links_forget(retriever); /* no name is to come: retention_keep() */
 	ret = (unwatched ? verify_volume : verify_watched)(retriever, &count, message);
 	if (!ret && count.unfinished) {
 		*message = g_strdup_printf(

@@ -12,6 +12,7 @@
 #include "lib/base/text.h"
 #include "retriever/data/durability.h"
 #include "retriever/data/place.h"
+#include "retriever/making/retention.h"
 #include "retriever/objects/errors.h"
 #include "retriever/progress/recount.h"
 #include "retriever/volume/move_watch.h"
@@ -132,6 +133,8 @@ static int look_at_file(struct walk *walk, int fd, const struct stat *st, int di
 	walk->count->bytes_whole += ret == 0 ? st->st_size : 0;
 	if (ret)
 		note_unfinished(walk, dir_fd, name);
+	else
+		retention_keep(walk->retriever, dir_fd, name, fd);
 	return 0;
 }
 

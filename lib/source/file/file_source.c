@@ -430,7 +430,7 @@ static void bring_data(const struct file_backend *file, int fd, struct backend_r
 /* Flags that chattr(1) sets.  A network file system has no flags, and opening a file there takes a
  * round trip.
  */
-static void tell_flags(int fd, struct source_xattrs *xattrs)
+static void tell_flags(int fd, bool file, struct source_xattrs *xattrs)
 {
 	struct fsxattr attr;
 	struct statx stx;
@@ -442,8 +442,11 @@ static void tell_flags(int fd, struct source_xattrs *xattrs)
 	opened = reopen_to_read(fd, 0);
 	if (opened < 0)
 		return;
-	if (ioctl(opened, FS_IOC_GETFLAGS, &flags) == 0)
-		file_tell_flags((unsigned)flags, xattrs);
+	if (ioctl(opened, FS_IOC_GETFLAGS, &flags) == 0) {
+		xattrs->immutable = file && flags & FS_IMMUTABLE_FL;
+		file_tell_flags((unsigned)flags & ~(xattrs->immutable ? FS_IMMUTABLE_FL : 0u),
+				xattrs);
+	}
 	if (ioctl(opened, FS_IOC_FSGETXATTR, &attr) == 0)
 		xattrs->project = attr.fsx_projid;
 	close(opened);
@@ -457,7 +460,7 @@ static int do_xattrs(const struct file_backend *file, int fd, struct backend_req
 	req->xattrs = source_xattrs_new();
 	ret = file_get_xattrs(fd, file->nfs4_acls, memory_of(scratch), req->xattrs);
 	if (ret == 0 && (S_ISREG(req->attr.mode) || S_ISDIR(req->attr.mode)))
-		tell_flags(fd, req->xattrs);
+		tell_flags(fd, S_ISREG(req->attr.mode), req->xattrs);
 	if (ret == 0 && req->count && S_ISREG(req->attr.mode))
 		bring_data(file, fd, req, scratch);
 	return ret < 0 ? status_of(-ret) : 0;
