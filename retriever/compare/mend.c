@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/base/flags.h"
 #include "lib/base/lease.h"
 #include "lib/base/text.h"
 #include "lib/base/write_fully.h"
@@ -388,6 +389,9 @@ static int open_mended(struct mending *m)
 	if (!S_ISREG(mode) && !S_ISDIR(mode))
 		return 0;
 	m->fd = openat(m->dir_fd, m->name, flags | (S_ISREG(mode) ? O_RDWR : O_RDONLY));
+	if (m->fd < 0 && flags_word(m->dir_fd, m->name))
+		return refuse(m, -ENOTSUP, "it is %s: take that off, mend it, and set it again",
+			      flags_word(m->dir_fd, m->name));
 	return m->fd < 0 ? -errno : 0;
 }
 

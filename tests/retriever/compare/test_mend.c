@@ -137,11 +137,15 @@ END_TEST
 START_TEST(refuses)
 {
 	g_autofree char *path = NULL;
-	int fd;
+	int fd, immutable;
 
 	make();
 	plant();
 	core_open(&core);
+	core_shell(&core, "chattr +i $new/a");
+	immutable = mend("a");
+	core_shell(&core, "chattr -i $new/a");
+	ck_assert_int_eq(immutable, -ENOTSUP);
 	path = core_path(&core, "a");
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	ck_assert_int_eq(mend("a"), -EBUSY);
