@@ -407,14 +407,24 @@ static int give_mode(struct giving *giving)
 	return -errno;
 }
 
+/* Whether it is under retention until a date that it does not have there (retention.h). */
+static bool is_other_date(const struct giving *giving, struct timespec date)
+{
+	const struct stat *st = &giving->attrs->st;
+
+	return S_ISREG(st->st_mode) && !(st->st_mode & 0222) && date.tv_sec > time(NULL) &&
+	       date.tv_sec != giving->has.st_atim.tv_sec;
+}
+
 static int give_mtime(struct giving *giving)
 {
 	struct timespec times[2];
 
 	attrs_times(giving->attrs, times);
 	/* it was further away than what the new file system keeps */
-	if (same_time(giving->has.st_mtim, times[1]) ||
-	    mtime_is_nearest(times[1], migrate_ns(giving->has.st_mtim)))
+	if (!is_other_date(giving, times[0]) &&
+	    (same_time(giving->has.st_mtim, times[1]) ||
+	     mtime_is_nearest(times[1], migrate_ns(giving->has.st_mtim))))
 		return 0;
 	if (giving->attrs->held)
 		return -EAGAIN;
