@@ -68,7 +68,7 @@ extern const struct command abandon_command, accept_command, aside_command, atta
 	errors_command, finalize_command, map_ids_command, metrics_command, pause_command,
 	quota_command, report_command, resume_command, retry_command, rollback_command,
 	skip_command, status_command, takeover_command, throttle_command, trace_command,
-	verify_command;
+	verify_command, volumes_command;
 
 /* Entries of a table of options, with their variables. */
 #define CTL_FLAG(name, variable, help)                                                             \
@@ -192,8 +192,8 @@ double ctl_confidence(uint64_t n);
 
 /* ---- what commands have of each other ---- */
 
-/* status of many volumes (overview.c) */
-enum ctl_exit ctl_overview(const struct ctl *ctl, bool watch);
+/* status of many volumes (overview.c); csv: as a table, of one volume, too */
+enum ctl_exit ctl_overview(const struct ctl *ctl, bool watch, bool csv);
 /* report --final (final.c); key: NULL: it is not signed */
 enum ctl_exit ctl_final(const struct ctl *ctl, const char *output, const char *key);
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "ctl/ask_all.h"
+#include "lib/base/csv.h"
 #include "lib/base/terminal.h"
 #include "lib/base/text.h"
 #include "lib/config/attached.h"
@@ -305,6 +306,54 @@ static void print_json(const struct ask_all *crowd, bool pretty)
 	ctl_print_json(node, pretty);
 }
 
+/* Columns stay where they are; new ones come at the end. */
+static const struct {
+	const char *title, *group, *key;
+} columns[] = {
+	{"root", "volume", "root"},
+	{"source", "volume", "source"},
+	{"directories_found", "counters", "directories-found"},
+	{"directories_whole", "counters", "directories-whole"},
+	{"files_found", "counters", "files-found"},
+	{"files_whole", "counters", "files-whole"},
+	{"bytes_found", "counters", "bytes-found"},
+	{"bytes_whole", "counters", "bytes-whole"},
+	{"complete", "namespace", "complete"},
+	{"errors", "counters", "errors"},
+	{"losses", "counters", "losses"},
+	{"paused", "now", "paused"},
+	{"demand_waiting", "now", "demand-waiting"},
+	{"source_away_seconds", "now", "source-away-seconds"},
+	{"bytes_per_second", "now", "bytes-per-second"},
+	{"rest_seconds", "rest", "seconds"},
+};
+
+static void print_csv(const struct overview *overview)
+{
+	g_autoptr(GString) text = g_string_new("volume,state,note");
+
+	for (unsigned i = 0; i < G_N_ELEMENTS(columns); i++)
+		csv_append(text, columns[i].title);
+	g_string_append_c(text, '\n');
+	for (unsigned i = 0; i < overview->n; i++) {
+		const struct row *row = &overview->rows[i];
+
+		csv_append(text, row->name);
+		csv_append(text, row->state);
+		csv_append(text, row->note);
+		for (unsigned j = 0; j < G_N_ELEMENTS(columns); j++) {
+			g_autofree char *value =
+				row->need > NEED_RETRIEVER
+					? ctl_text(row->status, columns[j].group, columns[j].key)
+					: g_strdup("");
+
+			csv_append(text, value);
+		}
+		g_string_append_c(text, '\n');
+	}
+	fputs(text->str, stdout);
+}
+
 static enum ctl_exit worst_of(const struct ask_all *crowd)
 {
 	enum ctl_exit worst = CTL_OK;
@@ -395,7 +444,7 @@ static bool say_forgotten(const struct ctl *ctl)
 	return forgotten;
 }
 
-enum ctl_exit ctl_overview(const struct ctl *ctl, bool watch)
+enum ctl_exit ctl_overview(const struct ctl *ctl, bool watch, bool csv)
 {
 	struct ask_all *crowd = ask_all_new(ctl);
 	struct overview overview;
@@ -403,7 +452,7 @@ enum ctl_exit ctl_overview(const struct ctl *ctl, bool watch)
 
 	if (!crowd)
 		return CTL_USAGE;
-	if (!crowd->n && !ctl->json) {
+	if (!crowd->n && !ctl->json && !csv) {
 		printf("no volumes in the configuration\n");
 	} else if (watch) {
 		watch_all(ctl, crowd);
@@ -413,6 +462,8 @@ enum ctl_exit ctl_overview(const struct ctl *ctl, bool watch)
 		take_overview(&overview, crowd);
 		if (ctl->json)
 			print_json(crowd, true);
+		else if (csv)
+			print_csv(&overview);
 		else
 			print_overview(&overview);
 		drop_overview(&overview);

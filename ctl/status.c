@@ -10,7 +10,7 @@
 
 #define BAR_WIDTH 30
 
-static gboolean opt_watch, opt_verbose;
+static gboolean opt_watch, opt_verbose, opt_csv;
 
 static bool is_copy(const char *state)
 {
@@ -401,8 +401,15 @@ static enum ctl_exit run_status(const struct ctl *ctl)
 				       : "status takes no --verbose with --watch");
 		return CTL_USAGE;
 	}
-	if (ctl->many)
-		return ctl_overview(ctl, opt_watch);
+	if (opt_csv && (ctl->json || ctl->socket || opt_watch || opt_verbose)) {
+		ctl_complain("status: --csv goes with volumes, --all and --wave only");
+		return CTL_USAGE;
+	}
+	g_autofree char *socket = opt_csv && !ctl->many ? ctl_socket(ctl, ctl->volume) : NULL;
+	if (opt_csv && !ctl->many && !socket)
+		return CTL_USAGE;
+	if (ctl->many || opt_csv)
+		return ctl_overview(ctl, opt_watch, opt_csv);
 
 	g_autofree char *silent = ctl->socket ? NULL : ctl_silent_path(ctl, ctl->volume);
 	if (silent) {
@@ -451,6 +458,7 @@ static enum ctl_exit run_status(const struct ctl *ctl)
 static const GOptionEntry status_options[] = {
 	CTL_FLAG("watch", opt_watch, "show it again every second"),
 	CTL_OPTION_JSON,
+	CTL_FLAG("csv", opt_csv, "print a table, as CSV"),
 	CTL_OPTIONS_VOLUMES,
 	CTL_FLAG("verbose", opt_verbose, "with the requests that have no answer yet"),
 	{NULL},
