@@ -9,6 +9,8 @@
 
 #include "ctl/discover/inventory.h"
 
+#define DRAFT_FIRST_ID 101 /* Export_Id */
+
 struct draft {
 	const char *host;
 	const char *user;   /* of SMB, or NULL: one is made up */
@@ -35,5 +37,12 @@ void draft_free(struct draft *draft);
 char *draft_volumes(const struct draft *draft);
 char *draft_exports(const struct draft *draft);
 char *draft_shares(const struct draft *draft);
+
+/* One EXPORT block of volume->export, and one share of the volume: without an export it comes by
+ * SMB. volume->root must be one that can stand there.  *deaf: see draft_exports.c, false at first.
+ */
+void draft_add_export(GString *out, const struct draft_volume *volume, unsigned id, bool *deaf);
+void draft_add_share(GString *out, const struct draft_volume *volume,
+		     const struct draft_share *entry);
 
 #endif

@@ -6,8 +6,6 @@
 #include "ctl/discover/quote.h"
 #include "lib/base/text.h"
 
-#define FIRST_ID 101
-
 /* Ganesha takes the first CLIENT block that fits, Linux the most specific rule: hosts, networks,
  * patterns, netgroups, everybody. */
 static int rank(const struct inventory_rule *rule)
@@ -104,7 +102,7 @@ static void append_clients(GString *out, const struct inventory_export *export, 
 		append_client(out, rules->pdata[i], deaf);
 }
 
-static void append_export(GString *out, const struct draft_volume *volume, unsigned id, bool *deaf)
+void draft_add_export(GString *out, const struct draft_volume *volume, unsigned id, bool *deaf)
 {
 	const struct inventory_export *export = volume->export;
 	g_autofree char *text = text_line(export->path);
@@ -146,7 +144,7 @@ char *draft_exports(const struct draft *draft)
 		const struct draft_volume *volume = draft->volumes->pdata[i];
 
 		if (volume->export)
-			append_export(out, volume, FIRST_ID + i, &deaf);
+			draft_add_export(out, volume, DRAFT_FIRST_ID + i, &deaf);
 	}
 	return g_string_free(out, FALSE);
 }

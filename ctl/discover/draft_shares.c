@@ -32,8 +32,8 @@ static void append_settings(GString *out, const struct inventory_share *share)
 		leave_out(out, share->left->pdata[i]);
 }
 
-static void append_share(GString *out, const struct draft_volume *volume,
-			 const struct draft_share *entry)
+void draft_add_share(GString *out, const struct draft_volume *volume,
+		     const struct draft_share *entry)
 {
 	const struct inventory_share *share = entry->share;
 	const bool by_smb = !volume->export;
@@ -73,7 +73,7 @@ char *draft_shares(const struct draft *draft)
 		const struct draft_volume *volume = draft->volumes->pdata[i];
 
 		for (unsigned j = 0; j < volume->shares->len; j++)
-			append_share(out, volume, volume->shares->pdata[j]);
+			draft_add_share(out, volume, volume->shares->pdata[j]);
 	}
 	return g_string_free(out, FALSE);
 }

@@ -244,6 +244,11 @@ static const struct key *find_key(const char *name)
 	return NULL;
 }
 
+bool config_is_key(const char *name)
+{
+	return find_key(name);
+}
+
 static const char *refuses(const char *group, const char *name)
 {
 	const struct key *key = find_key(name);
@@ -419,6 +424,23 @@ static bool is_installed(const char *file)
 	return !strcmp(file, CONFIG_FILE);
 }
 
+struct volume_config *config_of_group(GKeyFile *parsed, const char *file, const char *volume,
+				      GError **error)
+{
+	g_autofree char *group = g_strconcat(CONFIG_VOLUME, volume, NULL);
+	struct volume_config *config = g_new0(struct volume_config, 1);
+
+	config->name = g_strdup(volume);
+	config->installed = is_installed(file);
+	config->smb = g_new0(struct smb_config, 1);
+	config->nfs = g_new0(struct nfs_config, 1);
+	if (config_file_check(file, parsed, group, refuses, error) &&
+	    parse_volume(file, parsed, group, config, error))
+		return config;
+	config_free(config);
+	return NULL;
+}
+
 struct volume_config *config_load_unmounted(const char *file, const char *volume, GError **error)
 {
 	if (!file)
@@ -443,16 +465,7 @@ struct volume_config *config_load_unmounted(const char *file, const char *volume
 		return NULL;
 	}
 
-	struct volume_config *config = g_new0(struct volume_config, 1);
-	config->name = g_strdup(volume);
-	config->installed = is_installed(file);
-	config->smb = g_new0(struct smb_config, 1);
-	config->nfs = g_new0(struct nfs_config, 1);
-	if (!parse_volume(file, parsed, group, config, error)) {
-		config_free(config);
-		return NULL;
-	}
-	return config;
+	return config_of_group(parsed, file, volume, error);
 }
 
 GPtrArray *config_names(const char *file, GError **error)

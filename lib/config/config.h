@@ -25,6 +25,11 @@
 struct volume_config *config_load(const char *file, const char *volume, GError **error);
 /* The same, even if the root is not there: its file system may be on another node. */
 struct volume_config *config_load_unmounted(const char *file, const char *volume, GError **error);
+/* The same of a group that may not be written down yet; file: for messages. */
+struct volume_config *config_of_group(GKeyFile *parsed, const char *file, const char *volume,
+				      GError **error);
+/* Whether a volume can have that key. */
+bool config_is_key(const char *name);
 /* The file's groups and keys, of which only the names are checked.  g_key_file_unref. */
 GKeyFile *config_parse(const char *file, GError **error);
 /* The names of all volumes in the file, a NULL-terminated vector. */

@@ -91,8 +91,8 @@ static bool is_quoted(const char *value)
 	return false;
 }
 
-static gboolean check_group(const char *file, GKeyFile *parsed, const char *group,
-			    config_refuses_fn refuses, GError **error)
+gboolean config_file_check(const char *file, GKeyFile *parsed, const char *group,
+			   config_refuses_fn refuses, GError **error)
 {
 	g_auto(GStrv) names = g_key_file_get_keys(parsed, group, NULL, NULL);
 	struct config_place at = {file, group, NULL, NULL};
@@ -145,7 +145,7 @@ GKeyFile *config_file_load(const char *file, config_refuses_fn refuses, GError *
 
 	g_auto(GStrv) groups = g_key_file_get_groups(parsed, NULL);
 	for (unsigned i = 0; groups[i]; i++)
-		if (!check_group(file, parsed, groups[i], refuses, error))
+		if (!config_file_check(file, parsed, groups[i], refuses, error))
 			return NULL;
 	return g_steal_pointer(&parsed);
 }

@@ -15,6 +15,10 @@ typedef const char *(*config_refuses_fn)(const char *group, const char *key);
 
 /* NULL with error set: one line that names the file, the group and key, and the remedy. */
 GKeyFile *config_file_load(const char *file, config_refuses_fn refuses, GError **error);
+/* Checks the names of one of its groups, and that no value has quotes, as loading does; file: for
+ * the message. */
+gboolean config_file_check(const char *file, GKeyFile *parsed, const char *group,
+			   config_refuses_fn refuses, GError **error);
 /* The key's value without blanks around it, or NULL.  g_free. */
 char *config_file_value(GKeyFile *parsed, const char *group, const char *key);
 

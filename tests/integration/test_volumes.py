@@ -1,7 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Many volumes: what they have in common in the configuration, and commands for several of them."""
+import csv
 import fcntl
+import io
 import json
 import os
 import pty
@@ -17,8 +19,10 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'
 from harness import case, expect, main, no_differences, same            # noqa: E402
 from sandbox import Process, wait_for                                   # noqa: E402
 from peer import NAME, RANGE, Peer                                      # noqa: E402
-from servers import VOLUME, Stalled, old_server                         # noqa: E402
+from servers import BASE, NEW, OLD, VOLUME, Failure, Stalled, old_server, stack   # noqa: E402
 from volumes import TREES, Volumes                                      # noqa: E402
+import nfs3                                                             # noqa: E402
+import smbd                                                             # noqa: E402
 import tree                                                             # noqa: E402
 
 RUN = '/run/quickmigrate'
@@ -118,6 +122,78 @@ def watched_at_any_width(args):
         same(len(frame), 6, f'lines on {columns} columns: {frame}')
         expect(frame[0] == 'projects: migrating'[:columns - 1] and frame[5] == '', frame)
         same(frame[3], 'remaining: no crawler runs: systemctl start migrate-crawler@projects'[:columns - 1], 'rest')
+
+
+@case(short=True)
+def a_table_of_status(args):
+    """Stable columns, a row for each volume, also for one that does not answer."""
+    v = Volumes(args.build, ['a', 'b', 'c'], 'wave = 1', c='wave = 2')
+    v.start('a', 'c')
+    v.ctl('attach', 'a', 'c')
+    v.crawl('a')
+    rows = list(csv.DictReader(io.StringIO(v.run('status', '--csv').stdout)))
+    same(list(rows[0]), ['volume', 'state', 'note', 'root', 'source', 'directories_found', 'directories_whole',
+                         'files_found', 'files_whole', 'bytes_found', 'bytes_whole', 'complete', 'errors', 'losses',
+                         'paused', 'demand_waiting', 'source_away_seconds', 'bytes_per_second', 'rest_seconds'], 'columns')
+    rows = {row['volume']: row for row in rows}
+    same(set(rows), {'a', 'b', 'c'}, 'volumes')
+    status = v.status('a')
+    same((rows['a']['state'], rows['a']['files_whole'], rows['a']['bytes_found'], rows['a']['complete'], rows['a']['root']),
+         ('whole', '3', str(status['counters']['bytes_found']), 'true', f'{TREES}/new/a'), 'a')
+    same((rows['b']['state'], rows['b']['files_found'], rows['b']['root']), ('no retriever', '', ''), 'b')
+    same(rows['c']['state'], 'migrating', 'c')
+    same([line.split(',')[0] for line in v.ctl('status', '--csv', 'a').splitlines()], ['volume', 'a'], 'one volume')
+    same(len(v.ctl('status', '--csv', '--wave=2').splitlines()), 2, 'a wave')
+    expect('no such' in v.ctl('status', '--csv', 'x', status=2), 'a name that is none')
+    v.ctl('status', '--csv', '--json', status=2)
+    v.ctl('status', '--csv', '--watch', 'a', status=2)
+
+
+@case(short=True)
+def a_row_of_a_table(args):
+    """A volume, its export and its share are made from a row, and the servers include what was written."""
+    def fill(root):
+        with open(f'{root}/plan', 'wb') as file:
+            file.write(b'of the old server')
+        os.chmod(f'{root}/plan', 0o644)
+    old, migration = stack(args.build, fill)
+    migration.retriever.stop()
+    os.unlink(migration.config)
+    os.mkdir(BASE + '/drafts')
+    with open(BASE + '/volumes.csv', 'w', encoding='utf-8') as table:
+        table.write('name,root,source,socket,report,journal,clients,share,valid-users\r\n'
+                    f'{VOLUME},{NEW},nfs://{old.address}{OLD},{migration.socket},{BASE}/r,{BASE}/j,'
+                    '"127.0.0.1, 192.0.2.0/24",Plans,"alice, @nobodys"\r\n'
+                    'bad,/srv/bad\r\n')
+    done = subprocess.run([migration.program('migratectl'), '--config', migration.config, 'volumes', f'--csv={BASE}/volumes.csv',
+                           '--add', f'--write={BASE}/drafts', '--yes'], capture_output=True, text=True, check=False)
+    same((done.returncode, done.stderr), (2, f'migratectl: {BASE}/volumes.csv:3: 2 cells for 9 columns\n'), 'the bad row')
+    migration.start_retriever()
+    migration.attach()
+
+    server = migration.server = migration.new_server()
+    with open(server.config) as file:
+        text, n = re.subn(r'(?s)\nEXPORT \{.*?\n\}\n', f'\n%include "{BASE}/drafts/exports.conf"\n', file.read())
+    same(n, 1, 'exports that are replaced')
+    with open(server.config, 'w') as file:
+        file.write(text)
+    server.start()
+    client = server.client(uid=1000, gid=1000)
+    fh, _ = client.walk('plan')
+    same(client.read_all(fh), b'of the old server', 'by NFS')
+    root = server.client()
+    try:
+        root.create(root.root, 'new')
+        raise Failure('root is not squashed')
+    except nfs3.NfsError as error:
+        same(error.status, 13, 'status')        # NFS3ERR_ACCES
+    smbd.install_module(migration.module('migrate.so'))
+    smb = smbd.Smbd('new-smbd', {}, smb3_directory_leases=None, include=f'{BASE}/drafts/shares.conf').start()
+    expect('plan' in smb.smbclient('ls', share='Plans'), 'by SMB')
+    expect('ACCESS_DENIED' in smb.smbclient('ls', share='Plans', user='bob', may_fail=True), 'another user')
+    migration.crawl()
+    with open(NEW + '/plan', 'rb') as file:
+        same(file.read(), b'of the old server', 'in the end')
 
 
 @case()
