@@ -50,17 +50,21 @@
  *                        it contains), below DIRECTORY (a path as it is listed).  `summary START`
  *                        for START: the same [errors]; [reason N] reason errno since count
  *   trace START        what was done for requests (lib/source/trace.h), from event START on, by
- * page: [trace] next overwritten (since START) more=true|false; [events] N=time in microseconds
- * since 1970, id, step, operation, offset, length, number, result and peer, with blanks between
- * them report             [report] path: the file with what could not be carried over (losses.h),
- * in .migrate/ or, once finished, where it was kept; acls-carried xattrs-carried while it is in
- * .migrate/ retry [HOW]        forgets failures, so that the crawler and clients try again; HOW:
- * new, or same (enum version_trust); which ones in further lines, as errors_filter_take() has them,
- * else all: [retry] forgotten names HANDLE COOKIE VERIFIER, directory HANDLE: control_old.h; what
- * doors ask skip HOW PATH      skips names (skip.h); HOW: names, or all (of directories); more
- * paths, or other ways to say which, in further lines: [skip] names directories; with the line
- * dry-run only [skip] targets (of both), and [target N] path throttle BYTES     background bytes
- * per second, 0: no limit; `throttle default`: what is configured.  It is kept (limits_set.h)
+ *                      page: [trace] next overwritten (since START) more=true|false; [events]
+ *                      N=time in microseconds since 1970, id, step, operation, offset, length,
+ *                      number, result and peer, with blanks between them
+ *   report             [report] path: the file with what could not be carried over (losses.h), in
+ *                        .migrate/ or, once finished, where it was kept; acls-carried
+ *                        xattrs-carried while it is in .migrate/
+ *   retry [HOW]        forgets failures, so that the crawler and clients try again; HOW: new, or
+ *                      same (enum version_trust); which ones in further lines, as
+ *                      errors_filter_take() has them, else all: [retry] forgotten
+ *   names HANDLE COOKIE VERIFIER, directory HANDLE: control_old.h; what doors ask
+ *   skip HOW PATH      skips names (skip.h); HOW: names, or all (of directories); more paths, or
+ *                      other ways to say which, in further lines: [skip] names directories; with
+ *                      the line dry-run only [skip] targets (of both), and [target N] path
+ *   throttle BYTES     background bytes per second, 0: no limit; `throttle default`: what is
+ *                      configured.  It is kept (limits_set.h)
  *   pause, resume      background work; demand goes on.  It is kept, too
  *   verify             walks the whole new tree: [verify] objects unfinished first-unfinished;
  *                      sets the counters right
