@@ -107,8 +107,9 @@ static uint64_t ask_about(struct migrate_volume *volume, uint16_t op, int fd, un
 uint64_t migrate_fetch_range(struct migrate_volume *volume, int fd, uint64_t offset,
 			     uint64_t length, unsigned flags, migrate_done_fn done, void *arg)
 {
-	return ask_about(volume, MIGRATE_OP_RANGE, fd, flags, MIGRATE_BACKGROUND | MIGRATE_DURABLE,
-			 offset, length, done, arg);
+	return ask_about(volume, MIGRATE_OP_RANGE, fd, flags,
+			 MIGRATE_BACKGROUND | MIGRATE_DURABLE | MIGRATE_FIRST, offset, length, done,
+			 arg);
 }
 
 uint64_t migrate_fetch_name(struct migrate_volume *volume, int fd, const char *name, unsigned flags,
@@ -131,8 +132,15 @@ uint64_t migrate_fetch_name(struct migrate_volume *volume, int fd, const char *n
 uint64_t migrate_fill_directory(struct migrate_volume *volume, int fd, unsigned flags,
 				migrate_done_fn done, void *arg)
 {
+	return migrate_fill_since(volume, fd, flags, 0, done, arg);
+}
+
+uint64_t migrate_fill_since(struct migrate_volume *volume, int fd, unsigned flags, int64_t since,
+			    migrate_done_fn done, void *arg)
+{
 	return ask_about(volume, MIGRATE_OP_FILL, fd, flags,
-			 MIGRATE_BACKGROUND | MIGRATE_DATA | MIGRATE_SMALL_DATA, 0, 0, done, arg);
+			 MIGRATE_BACKGROUND | MIGRATE_DATA | MIGRATE_SMALL_DATA | MIGRATE_FIRST,
+			 (uint64_t)since, 0, done, arg);
 }
 
 uint64_t migrate_finish_directory(struct migrate_volume *volume, int fd, migrate_done_fn done,

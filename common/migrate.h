@@ -339,6 +339,8 @@ enum {
 	/* migrate_fetch_range: nothing is fetched.  Done when what is here of the file is on stable
 	 * storage, or is known to be lost and counts as missing; -EIO if it was lost just now. */
 	MIGRATE_DURABLE = 1 << 3,
+	/* With MIGRATE_BACKGROUND: before all else in the background (migratectl fetch). */
+	MIGRATE_FIRST = 1 << 4,
 };
 
 /* Done when no byte of [offset, offset + length) is missing any more.  length 0 and
@@ -359,6 +361,11 @@ uint64_t migrate_fetch_name(struct migrate_volume *volume, int fd, const char *n
  * (SMB, for the security descriptor) may be asked for its bytes in the same breath. */
 uint64_t migrate_fill_directory(struct migrate_volume *volume, int fd, unsigned flags,
 				migrate_done_fn done, void *arg);
+/* The same, but of MIGRATE_DATA only those files' that were changed on the old server, as their
+ * records have it, at `since` (nanoseconds since 1970; 0: all) or later.  With MIGRATE_FIRST
+ * -EREMOTEIO tells that a file in it failed. */
+uint64_t migrate_fill_since(struct migrate_volume *volume, int fd, unsigned flags, int64_t since,
+			    migrate_done_fn done, void *arg);
 
 /* For the crawler: everything below the filled directory fd has been handed out; drop its record
  * if every entry is normal by now.  -EAGAIN: something is left below; -EREMOTEIO: only what failed

@@ -30,7 +30,7 @@ enum migrate_op {
 	MIGRATE_OP_HELLO = 1,
 	MIGRATE_OP_RANGE = 2,  /* fd; offset, length, flags */
 	MIGRATE_OP_NAME = 3,   /* fd; text: name */
-	MIGRATE_OP_FILL = 4,   /* fd; flags */
+	MIGRATE_OP_FILL = 4,   /* fd; flags; offset: migrate_fill_since() */
 	MIGRATE_OP_FINISH = 5, /* fd */
 	MIGRATE_OP_BEGIN = 6,  /* fd, and for PLACE the directory; change, offset, length */
 	MIGRATE_OP_END = 7,    /* ref: the id of BEGIN; flags CHANGED, DURABLE; offset, length */

@@ -32,8 +32,8 @@
 struct gate {
 	struct backend *backend;
 	GMutex lock;
-	/* of struct backend_request, by their link and their priority */
-	GQueue held[BACKEND_BACKGROUND + 1];
+	/* of struct backend_request, by their link and queue_of() */
+	GQueue held[BACKEND_BACKGROUND + 2];
 	GSequence *pausing;	    /* of struct backend_request, by due */
 	unsigned pausing_demand;    /* those of this priority */
 	guint patience;		    /* of the background, while the old server answers others */
@@ -95,6 +95,12 @@ static bool may_call(struct gate *gate)
 static bool has_window(struct gate *gate)
 {
 	return gate->background < yield_window(&gate->yield);
+}
+
+/* By priority; but of the background, what trace_id.first is of comes before the rest. */
+static unsigned queue_of(const struct backend_request *req)
+{
+	return req->priority + (req->priority == BACKEND_BACKGROUND && !req->trace.first);
 }
 
 static uint32_t bytes_of(const struct backend_request *req)
@@ -232,7 +238,7 @@ static void end_pauses(struct gate *gate)
 		end_pause(gate, first);
 		req->cookie = req->gate.first_cookie;
 		req->verf = req->gate.first_verf;
-		add_to(&gate->held[req->priority], req);
+		add_to(&gate->held[queue_of(req)], req);
 	}
 }
 
@@ -306,10 +312,10 @@ static void finish_request(struct backend_request *req, int status)
 /* Lock held: the next that may pass, or NULL. */
 static struct backend_request *take_next(struct gate *gate)
 {
-	for (unsigned i = BACKEND_DEMAND; i <= BACKEND_BACKGROUND && !gate->closed; i++) {
+	for (unsigned i = 0; i < G_N_ELEMENTS(gate->held) && !gate->closed; i++) {
 		GList *link = g_queue_peek_head_link(&gate->held[i]);
 
-		if (!link || (i == BACKEND_BACKGROUND ? !take_tokens(gate, link->data)
+		if (!link || (i >= BACKEND_BACKGROUND ? !take_tokens(gate, link->data)
 						      : gate->foreground >= GATE_FOREGROUND))
 			continue;
 		g_queue_unlink(&gate->held[i], link);
@@ -348,10 +354,12 @@ static gboolean let_pass_now_and_then(gpointer arg)
 /* Lock held. */
 static bool has_to_wait(struct gate *gate, struct backend_request *req)
 {
-	if (!g_queue_is_empty(&gate->held[req->priority]))
+	const bool background = req->priority == BACKEND_BACKGROUND;
+
+	if (!g_queue_is_empty(&gate->held[queue_of(req)]) ||
+	    (background && !g_queue_is_empty(&gate->held[BACKEND_BACKGROUND])))
 		return true;
-	return req->priority == BACKEND_BACKGROUND ? !take_tokens(gate, req)
-						   : gate->foreground >= GATE_FOREGROUND;
+	return background ? !take_tokens(gate, req) : gate->foreground >= GATE_FOREGROUND;
 }
 
 void gate_submit(struct gate *gate, struct backend_request *req)
@@ -370,7 +378,7 @@ void gate_submit(struct gate *gate, struct backend_request *req)
 	req->gate.first_verf = req->verf;
 	if (has_to_wait(gate, req)) {
 		trace_request(TRACE_HELD, req, 0, 0);
-		add_to(&gate->held[req->priority], req);
+		add_to(&gate->held[queue_of(req)], req);
 	} else {
 		submit_unlocked(gate, req);
 	}
@@ -392,7 +400,7 @@ static void take_back(struct gate *gate,
 		if (match(g_sequence_get(iter), arg))
 			add_to(&found, end_pause(gate, iter));
 	}
-	for (unsigned i = BACKEND_DEMAND; i <= BACKEND_BACKGROUND; i++) {
+	for (unsigned i = 0; i < G_N_ELEMENTS(gate->held); i++) {
 		for (link = gate->held[i].head; link; link = following) {
 			following = link->next;
 			if (match(link->data, arg)) {
@@ -413,6 +421,24 @@ void gate_withdraw(struct gate *gate,
 		   const void *arg)
 {
 	take_back(gate, match, arg, GATE_WITHDRAWN);
+}
+
+void gate_hurry(struct gate *gate,
+		bool (*match)(const struct backend_request *req, const void *arg), const void *arg)
+{
+	GQueue *held = &gate->held[BACKEND_BACKGROUND + 1];
+	GList *following;
+
+	g_mutex_lock(&gate->lock);
+	for (GList *link = held->head; link; link = following) {
+		following = link->next;
+		if (match(link->data, arg)) {
+			((struct backend_request *)link->data)->trace.first = true;
+			g_queue_unlink(held, link);
+			g_queue_push_tail_link(&gate->held[BACKEND_BACKGROUND], link);
+		}
+	}
+	g_mutex_unlock(&gate->lock);
 }
 
 static void wake_caller(struct backend_request *req)

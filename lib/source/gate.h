@@ -4,7 +4,8 @@
  * the backend.
  *
  * Background requests wait while the administrator has paused them, and for limits of bytes and of
- * requests a second (token buckets of one second), and for a window (yield.h).  Requests of demand
+ * requests a second (token buckets of one second), and for a window (yield.h); those of lists
+ * (trace_id.first) in front.  Requests of demand
  * and read-ahead wait only while GATE_FOREGROUND of them are under way, those of demand in front:
  * more would make nothing faster, and the backend cannot give a request back while the old server
  * does not answer.
@@ -53,6 +54,11 @@ void gate_carried(struct gate *gate, struct backend_request *req);
 void gate_withdraw(struct gate *gate,
 		   bool (*match)(const struct backend_request *req, const void *arg),
 		   const void *arg);
+
+/* Those of the held that match come before the rest of the background from now on.  As
+ * gate_withdraw(), but with any locks. */
+void gate_hurry(struct gate *gate,
+		bool (*match)(const struct backend_request *req, const void *arg), const void *arg);
 
 /* Submits and waits.  Never on the main thread or a thread of the backend.  Returns req->status. */
 int gate_call(struct gate *gate, struct backend_request *req);

@@ -26,6 +26,7 @@ struct trace_id {
 	const char *peer; /* static: what kind; NULL: nobody's, the retriever's own work */
 	uint32_t pid;
 	bool background; /* no client waits for it */
+	bool first;	 /* of the background: before the rest of it (MIGRATE_FIRST) */
 	uint64_t request;
 };
 

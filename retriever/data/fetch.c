@@ -266,6 +266,8 @@ void fetch_range_now(struct object *object, uint64_t start, uint64_t end, bool b
 		struct trace_id id = trace_current();
 
 		trace_event(TRACE_SHARED, &id, "range", start, end - start, 0, 0);
+		if (id.first)
+			gate_hurry(object->retriever->gate, is_of, object);
 	}
 	submit_or_fail(object, list, ret);
 	object_unref(object);

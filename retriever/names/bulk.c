@@ -22,6 +22,8 @@ struct bulk {
 	struct object *directory; /* referenced */
 	object_done_fn done;
 	void *arg;
+	int64_t since;	      /* not 0: files that were changed before that do not matter */
+	bool tells;	      /* the status, if one of them failed */
 	DIR *dir;	      /* who scans has these two */
 	struct sorter *files; /* by fileid: the old server may be one of disks */
 	GArray *not_whole;    /* listing_sum_not_whole() */
@@ -66,6 +68,8 @@ static void file_done(void *arg, int status)
 	g_slice_free(struct bulk_file, file);
 	g_mutex_lock(&bulk->lock);
 	bulk->inflight--;
+	if (status && bulk->tells && !bulk->status)
+		bulk->status = -EREMOTEIO;
 	finished = bulk->end && bulk->inflight == 0;
 	go_on = !bulk->end && !bulk->scanning && bulk->inflight <= limit(bulk) / 2;
 	if (go_on)
@@ -136,7 +140,9 @@ static bool consider_file(struct bulk *bulk, const char *name)
 		close(fd);
 	if (ret <= 0)
 		return true;
-	if (!is_here(bulk, fd))
+	if (bulk->since && rec.mtime < bulk->since)
+		close(fd);
+	else if (!is_here(bulk, fd))
 		room = sorter_add(bulk->files, rec.fileid, &rec.binding, sizeof(rec.binding));
 	if (!room)
 		start_file(bulk,
@@ -233,13 +239,15 @@ static void directory_filled(void *arg, int status)
 	jobs_run(bulk->directory->retriever->jobs, JOB_BACKGROUND, scan, bulk);
 }
 
-void bulk_start(struct object *directory, object_done_fn done, void *arg)
+void bulk_start(struct object *directory, int64_t since, object_done_fn done, void *arg)
 {
 	struct bulk *bulk = g_slice_new0(struct bulk);
 
 	bulk->directory = object_ref(directory);
+	bulk->since = since;
+	bulk->tells = trace_current().first;
 	bulk->done = done;
 	bulk->arg = arg;
 	g_mutex_init(&bulk->lock);
-	directory_fill(directory, BACKEND_BACKGROUND, true, directory_filled, bulk);
+	directory_fill(directory, BACKEND_BACKGROUND, !since, directory_filled, bulk);
 }

@@ -10,7 +10,8 @@
 #include "retriever/objects/object.h"
 
 /* done(0): the data of every file is here, or the file is in the list of errors.  done(-errno): the
- * fill of the directory failed, and the same holds for the files whose names it brought. */
-void bulk_start(struct object *directory, object_done_fn done, void *arg);
+ * fill of the directory failed, and the same holds for the files whose names it brought.  since: as
+ * of migrate_fill_since(). */
+void bulk_start(struct object *directory, int64_t since, object_done_fn done, void *arg);
 
 #endif

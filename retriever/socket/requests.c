@@ -97,6 +97,7 @@ static struct request *request_new(struct requests *requests, const struct migra
 	request->trace = requests->id;
 	request->trace.request = frame->id;
 	request->trace.background |= !!(frame->flags & MIGRATE_BACKGROUND);
+	request->trace.first = frame->flags & MIGRATE_FIRST && request->trace.background;
 	g_atomic_int_inc(&requests->refs);
 	request->requests = requests;
 	g_mutex_lock(&requests->lock);
@@ -248,7 +249,7 @@ static void do_fill(struct request *request, const struct migrate_frame *frame)
 	if (!is_directory(request->object))
 		request_done(request, -ENOTDIR);
 	else if (frame->flags & MIGRATE_DATA)
-		bulk_start(request->object, background_fill_done, request);
+		bulk_start(request->object, (int64_t)frame->offset, background_fill_done, request);
 	else
 		directory_fill(request->object, background ? BACKEND_BACKGROUND : BACKEND_DEMAND,
 			       frame->flags & MIGRATE_SMALL_DATA,

@@ -159,6 +159,45 @@ START_TEST(closing_stops_what_is_let_pass)
 }
 END_TEST
 
+static char passed[8];
+
+static int note_passed(struct fake_backend *fake, struct backend_request *req)
+{
+	passed[strlen(passed)] = (char)req->offset;
+	return 0;
+}
+
+static bool is_b(const struct backend_request *req, const void *arg)
+{
+	return req->offset == 'b';
+}
+
+/* In front of what the background holds already, and behind what clients wait for. */
+START_TEST(lists_come_first)
+{
+	struct fake_backend fake = {.base.ops = &fake_backend_ops, .answer = note_passed};
+	struct gate *gate = gate_new(&fake.base, 0);
+	const char *asked = "abcABC";
+	struct call calls[7];
+
+	gate_pause(gate, true);
+	for (size_t i = 0; asked[i]; i++) {
+		fill_call(&calls[i], BACKEND_BACKGROUND, (uint64_t)asked[i]);
+		calls[i].req.trace = (struct trace_id){.peer = "", .first = asked[i] < 'a'};
+		gate_submit(gate, &calls[i].req);
+	}
+	fill_call(&calls[6], BACKEND_DEMAND, '1');
+	gate_submit(gate, &calls[6].req);
+	gate_hurry(gate, is_b, NULL);
+	gate_pause(gate, false);
+	for (size_t i = 0; i < G_N_ELEMENTS(calls); i++)
+		sem_wait(&calls[i].done);
+	ck_assert_str_eq(passed, "1ABCbac");
+	gate_close(gate);
+	gate_free(gate);
+}
+END_TEST
+
 /* 300,000 bytes of background at 1,000,000 a second take their time; demand does not. */
 START_TEST(bandwidth)
 {
@@ -619,6 +658,7 @@ int main(void)
 	tcase_add_test(tcase, pause_holds_the_background);
 	tcase_add_test(tcase, a_closed_gate_answers);
 	tcase_add_test(tcase, closing_stops_what_is_let_pass);
+	tcase_add_test(tcase, lists_come_first);
 	tcase_add_test(tcase, bandwidth);
 	tcase_add_test(tcase, short_reads_cost_what_came);
 	tcase_add_test(tcase, requests_a_second);
