@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "common/migrate.h"
+#include "crawler/lists.h"
 #include "crawler/progress.h"
 #include "crawler/walk.h"
 #include "lib/base/terminal.h"
@@ -27,6 +28,7 @@ struct crawl {
 	const struct crawl_options *options;
 	struct migrate_volume *volume;
 	struct walk *walk;
+	struct lists lists;
 	int root_fd, signal_fd;
 	bool stop; /* a signal came */
 	bool lost; /* the retriever speaks another version */
@@ -109,7 +111,13 @@ static void notice_absence(struct crawl *crawl, int64_t now)
 
 /* ---- the loop -------------------------------------------------------------------------------- */
 
-/* Waits for an event, at most timeout_ms (-1: without limit), and handles it. */
+static unsigned window_of(const struct crawl *crawl)
+{
+	return crawl->progress.paused ? 0 : crawl->window.size;
+}
+
+/* Waits for an event, at most timeout_ms (-1: without limit), and handles it.  Lists are worked on
+ * whatever else is done. */
 static void poll_once(struct crawl *crawl, int timeout_ms)
 {
 	struct pollfd fds[] = {
@@ -123,6 +131,9 @@ static void poll_once(struct crawl *crawl, int timeout_ms)
 	ask_status(crawl, now);
 	if (timeout_ms < 0 || timeout_ms > STATUS_MS)
 		timeout_ms = STATUS_MS;
+	int wait = crawl->lists.all ? lists_step(&crawl->lists, window_of(crawl), now) : -1;
+	if (wait >= 0)
+		timeout_ms = MIN(timeout_ms, wait);
 	poll(fds, G_N_ELEMENTS(fds), timeout_ms);
 	if (fds[1].revents && read(crawl->signal_fd, &info, sizeof(info)) > 0)
 		crawl->stop = true;
@@ -180,7 +191,7 @@ static void do_pass(struct crawl *crawl, unsigned flags)
 {
 	walk_begin(crawl->walk, flags);
 	while (!walk_over(crawl->walk) && going_on(crawl)) {
-		unsigned window = crawl->progress.paused ? 0 : crawl->window.size;
+		unsigned window = crawl->lists.all->len ? 0 : window_of(crawl);
 		int wait = walk_step(crawl->walk, window, clock_ms());
 
 		if (!walk_over(crawl->walk))
@@ -253,6 +264,9 @@ static bool open_root(struct crawl *crawl)
 			 error == -EOPNOTSUPP ? "this file system has no file handles; use ext4, "
 						"xfs or btrfs"
 					      : g_strerror(-error));
+	else
+		lists_begin(&crawl->lists, root, crawl->root_fd, crawl->volume,
+			    crawl->options->lists);
 	return !error;
 }
 
@@ -321,17 +335,23 @@ static enum crawl_exit report_rest(struct crawl *crawl, enum policy_step step)
 
 static enum crawl_exit crawl(struct crawl *crawl)
 {
+	const bool lists = crawl->options->lists;
 	enum policy_step step = STEP_DONE;
 
 	if (prepare_crawl(crawl)) {
-		step = do_passes(crawl);
+		if (!lists)
+			step = do_passes(crawl);
+		while (going_on(crawl) && (crawl->lists.all->len || (lists && crawl->lists.others)))
+			poll_once(crawl, -1);
+		if (going_on(crawl) && lists)
+			return crawl->lists.failed ? CRAWL_LEFT : CRAWL_WHOLE;
 		if (going_on(crawl))
 			return report_rest(crawl, step);
 	} else if (going_on(crawl)) {
 		return CRAWL_REFUSED;
 	}
 	if (crawl->stop)
-		return CRAWL_WHOLE;
+		return lists ? CRAWL_LEFT : CRAWL_WHOLE;
 	complain(crawl, "the retriever is of another version; restart migrate-retriever@%s first",
 		 crawl->options->volume);
 	return CRAWL_VERSION;
@@ -363,6 +383,7 @@ enum crawl_exit crawl_run(const struct crawl_options *options)
 		migrate_volume_free(state.volume);
 	if (state.walk)
 		walk_free(state.walk);
+	lists_end(&state.lists);
 	progress_settings_clear(&state.settings);
 	if (state.root_fd >= 0)
 		close(state.root_fd);

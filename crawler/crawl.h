@@ -11,7 +11,7 @@ enum crawl_exit {
 	CRAWL_WHOLE = 0,   /* everything is whole (with metadata_only: every name is here), or a
 			      signal said to stop */
 	CRAWL_REFUSED = 1, /* the run could not begin; a line on stderr says why */
-	CRAWL_LEFT = 2,	   /* the run is over, and something is left */
+	CRAWL_LEFT = 2,	   /* the run is over, and something is left; or a list's path failed */
 	CRAWL_VERSION = 3, /* the retriever is of another version: to be started again */
 };
 
@@ -19,6 +19,7 @@ struct crawl_options {
 	const char *volume;
 	const char *socket; /* NULL: the usual one */
 	bool metadata_only, once, quiet;
+	bool lists;	  /* work on the lists of migratectl fetch alone, and tell what failed */
 	unsigned workers; /* 0: as the retriever says */
 	bool has_order;	  /* else: as the retriever says */
 	enum policy_order order;

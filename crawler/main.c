@@ -11,7 +11,7 @@
 static gboolean parse_main(int *argc, char ***argv, struct crawl_options *options,
 			   gboolean *version)
 {
-	gboolean metadata_only = FALSE, once = FALSE, quiet = FALSE;
+	gboolean metadata_only = FALSE, once = FALSE, quiet = FALSE, lists = FALSE;
 	char *order = NULL;
 	int workers = 0;
 	const GOptionEntry entries[] = {
@@ -23,6 +23,8 @@ static gboolean parse_main(int *argc, char ***argv, struct crawl_options *option
 		 "Directories at a time (1 to 64; default: as configured)", "N"},
 		{"order", 0, 0, G_OPTION_ARG_STRING, &order,
 		 "namespace-first or depth-first (default: as configured)", "ORDER"},
+		{"lists", 0, 0, G_OPTION_ARG_NONE, &lists,
+		 "Bring what migratectl fetch has listed, and nothing else", NULL},
 		{"once", 0, 0, G_OPTION_ARG_NONE, &once, "Do not come back to what is left", NULL},
 		{"quiet", 'q', 0, G_OPTION_ARG_NONE, &quiet, "Say nothing but errors", NULL},
 		{"version", 0, 0, G_OPTION_ARG_NONE, version, "Print the version", NULL},
@@ -44,6 +46,7 @@ static gboolean parse_main(int *argc, char ***argv, struct crawl_options *option
 	}
 	options->metadata_only = metadata_only;
 	options->once = once;
+	options->lists = lists;
 	options->quiet = quiet;
 	options->has_order = order != NULL;
 	options->workers = (unsigned)workers;

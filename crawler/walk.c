@@ -17,17 +17,21 @@
 #include "crawler/walk.h"
 
 #include <errno.h>
-#include <glib.h>
+#include <linux/openat2.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "crawler/directory.h"
+#include "crawler/paths.h"
 #include "crawler/policy.h"
 
 /* Steps of local work after which walk_step() returns, so that the caller looks at its
  * descriptors. */
 #define STEPS 256
-/* Requests to finish that are under way at a time; the window is for fills. */
+/* Requests to finish, and for single files, that are under way at a time; the window is for fills.
+ */
 #define MAX_FINISHING 64
+#define MAX_FETCHING  128
 /*
  * The retriever makes fetched data durable in groups, about once a second.  To finish a directory
  * earlier it would have to make a group for that directory alone; so a directory waits this long
@@ -37,7 +41,7 @@
 /* Directories that wait for another request; further ones are left to the next pass. */
 #define MAX_WAITING 65536
 
-enum request { REQUEST_FILL, REQUEST_FINISH };
+enum request { REQUEST_FILL, REQUEST_FINISH, REQUEST_FETCH };
 
 struct node {
 	struct walk *walk;
@@ -54,6 +58,15 @@ struct node {
 	bool unfilled;	 /* as far as is known */
 	bool read;	 /* to its end */
 	bool left;	 /* it or something below is not finished */
+	bool partly; /* only `paths` are to be brought; else they lead to it, or there are none */
+	struct paths_part paths;
+};
+
+/* A file of the walk's paths. */
+struct file {
+	struct node *node; /* of its directory */
+	int fd;
+	struct paths_part paths;
 };
 
 struct walk {
@@ -61,9 +74,13 @@ struct walk {
 	void *arg;
 	int root_fd;
 	struct directory_scope scope;
-	unsigned flags; /* of this pass */
+	unsigned flags;		/* of this pass */
+	int64_t since;		/* as well */
+	const GPtrArray *paths; /* NULL: all */
+	walk_path_fn path_done;
+	void *path_arg;
 	bool root_done;
-	unsigned under_way[2]; /* by enum request */
+	unsigned under_way[3]; /* by enum request */
 	unsigned waiting;
 	struct walk_counts counts;
 	GPtrArray *open;	       /* nodes with subdirectories to begin; a stack */
@@ -75,9 +92,14 @@ struct walk {
 	int64_t now;
 };
 
-static bool finishes(const struct walk *walk)
+static bool brings_data(const struct walk *walk)
 {
 	return walk->flags & MIGRATE_DATA;
+}
+
+static bool finishes(const struct walk *walk)
+{
+	return brings_data(walk) && !walk->paths;
 }
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
@@ -136,7 +158,8 @@ static void node_close(struct node *node)
 
 static bool has_more(const struct node *node)
 {
-	return node->list.packed || !node->read;
+	return node->partly ? node->paths.first < node->paths.end
+			    : node->list.packed || !node->read;
 }
 
 static void want_finish(struct node *node)
@@ -144,6 +167,14 @@ static void want_finish(struct node *node)
 	struct walk *walk = node->walk;
 
 	g_queue_push_tail(node->due > walk->now ? &walk->settling : &walk->to_finish, node);
+}
+
+static void tell(const struct walk *walk, const struct paths_part *paths, int status)
+{
+	if (paths->first < paths->end)
+		walk->path_done(walk->path_arg,
+				(const char *const *)&walk->paths->pdata[paths->first],
+				paths->end - paths->first, status);
 }
 
 /* The directory is done, and perhaps so are directories above it that only waited for it. */
@@ -156,6 +187,11 @@ static void node_done(struct node *node)
 
 		if (node->left)
 			walk->counts.left++;
+		/* a part that was not begun: the directory is gone, or could not be read */
+		tell(walk, &node->paths,
+		     node->partly ? (node->status ? node->status : -ENOENT)
+		     : node->left ? -EREMOTEIO
+				  : 0);
 		if (!parent) {
 			walk->root_done = true;
 		} else {
@@ -176,6 +212,7 @@ static void node_done(struct node *node)
 static void note_error(struct node *node, int error)
 {
 	node->left = true;
+	node->status = error;
 	node->walk->counts.failed++;
 	node->walk->counts.error = error;
 }
@@ -214,8 +251,10 @@ static void request_node(struct node *node, enum request request)
 		return;
 	}
 	if (request == REQUEST_FILL)
-		id = walk->ops->fill(walk->arg, node->fd, MIGRATE_BACKGROUND | walk->flags,
-				     request_done_node, node);
+		id = walk->ops->fill(walk->arg, node->fd,
+				     MIGRATE_BACKGROUND |
+					     (walk->flags & ~(node->partly ? MIGRATE_DATA : 0u)),
+				     walk->since, request_done_node, node);
 	else
 		id = walk->ops->finish(walk->arg, node->fd, request_done_node, node);
 	if (id)
@@ -261,9 +300,9 @@ static void queue_next_step(struct node *node)
 static void read_on(struct node *node)
 {
 	struct walk *walk = node->walk;
-	int error = node_open(node);
+	int error = node->partly ? 0 : node_open(node);
 
-	if (!error)
+	if (!error && !node->partly)
 		error = directory_read(node->fd, &walk->scope, &node->position, &node->read,
 				       &node->list);
 	node_close(node);
@@ -311,16 +350,22 @@ static void take_up(struct node *node)
 	}
 }
 
-static void visit(struct walk *walk, struct node *parent, const struct directory_handle *handle)
+/* whole: the paths lead to it; otherwise, if there are any, they lead on. */
+static void visit(struct walk *walk, struct node *parent, const struct directory_handle *handle,
+		  struct paths_part paths, bool whole)
 {
 	enum migrate_state state;
 	struct node key = {.handle = (struct directory_handle *)handle};
 
 	/* The directory was moved while this walk was in it: it is under way already. */
-	if (g_hash_table_contains(walk->active, &key))
+	if (g_hash_table_contains(walk->active, &key)) {
+		tell(walk, &paths, -EAGAIN);
 		return;
+	}
 
 	struct node *node = node_new(walk, parent, handle);
+	node->paths = paths;
+	node->partly = walk->paths && !whole;
 	int error = node_open(node);
 	if (error == -ESTALE) {
 		node_done(node);
@@ -333,17 +378,104 @@ static void visit(struct walk *walk, struct node *parent, const struct directory
 		node_failed(node, error);
 		return;
 	}
-	if (state == MIGRATE_NORMAL) {
+	if (state == MIGRATE_NORMAL && !node->partly) {
 		walk->counts.pruned++;
 		node_done(node);
 		return;
 	}
 	walk->counts.visited++;
-	node->unfilled = state != MIGRATE_FILLED;
-	if (finishes(walk) || node->unfilled)
+	node->unfilled = state != MIGRATE_FILLED && state != MIGRATE_NORMAL;
+	if ((brings_data(walk) && !node->partly) || node->unfilled)
 		request_node(node, REQUEST_FILL);
 	else
 		read_on(node);
+}
+
+static void file_end(struct file *file, int status)
+{
+	struct node *node = file->node;
+
+	tell(node->walk, &file->paths, status);
+	close(file->fd);
+	g_free(file);
+	node->pending--;
+}
+
+static void file_fetched(void *arg, int status)
+{
+	struct file *file = arg;
+	struct node *node = file->node;
+
+	node->walk->under_way[REQUEST_FETCH]--;
+	file_end(file, status);
+	if (!has_more(node))
+		queue_next_step(node);
+}
+
+/* What has the last name of a path and is no directory; takes fd. */
+static void begin_file(struct node *node, int fd, const struct paths_part *paths)
+{
+	struct walk *walk = node->walk;
+	struct file *file = g_new(struct file, 1);
+	struct migrate_stub stub;
+	int status = migrate_stub_load(fd, &stub);
+
+	*file = (struct file){node, fd, *paths};
+	node->pending++;
+	const bool old = walk->since && stub.version.mtime < walk->since;
+	if (status || stub.state == MIGRATE_NORMAL || !brings_data(walk) || old)
+		file_end(file, status);
+	else if (walk->ops->fetch(walk->arg, fd, MIGRATE_BACKGROUND | MIGRATE_FIRST, file_fetched,
+				  file))
+		walk->under_way[REQUEST_FETCH]++;
+	else
+		file_end(file, -errno);
+	migrate_stub_clear(&stub);
+}
+
+/* Paths that lead on from what is no directory fail.  Whether others are left. */
+static bool refuse_deeper(const struct walk *walk, struct paths_part *paths, int error)
+{
+	struct paths_part deeper = *paths;
+
+	while (deeper.first < deeper.end &&
+	       strlen(walk->paths->pdata[deeper.first]) < paths->prefix)
+		deeper.first++;
+	tell(walk, &deeper, error);
+	paths->end = deeper.first;
+	return paths->first < paths->end;
+}
+
+/* Begins with the next name of a directory's paths. */
+static void begin_path(struct node *node)
+{
+	struct directory_handle handle;
+	struct paths_part paths;
+	g_autofree char *name = NULL;
+	struct stat st;
+	bool whole;
+
+	paths_take(node->walk->paths, &node->paths, &name, &paths, &whole);
+	int fd = node_open(node);
+	if (!fd)
+		fd = migrate_open_below(node->fd, name, O_PATH | O_NOFOLLOW,
+					RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV);
+	node_close(node);
+	int error = fd < 0 ? fd : fstat(fd, &st) ? -errno : 0;
+	if (!error && S_ISDIR(st.st_mode))
+		error = directory_handle_get(fd, &handle);
+	else if (!error)
+		whole = refuse_deeper(node->walk, &paths, S_ISLNK(st.st_mode) ? -ELOOP : -ENOTDIR);
+	if (error == -ENOENT && node->status)
+		error = node->status; /* the directory's names could not all be brought */
+	if (error)
+		tell(node->walk, &paths, error);
+	else if (S_ISDIR(st.st_mode))
+		visit(node->walk, node, &handle, paths, whole);
+	else if (whole)
+		begin_file(node, fd, &paths);
+	if (fd >= 0 && (error || !whole || S_ISDIR(st.st_mode)))
+		close(fd);
 }
 
 /* Begins the next subdirectory of the directory that was opened last. */
@@ -356,16 +488,18 @@ static bool descend(struct walk *walk)
 
 	struct node *node = walk->open->pdata[walk->open->len - 1];
 	bool taken = directory_list_take(&node->list, &handle);
-	if (!node->list.packed)
+	if (node->partly || !node->list.packed)
 		g_ptr_array_set_size(walk->open, (gint)walk->open->len - 1);
 	/* visit() may finish the node; it must know before that there is more to come. */
 	node->pending++;
-	if (taken)
-		visit(walk, node, &handle);
+	if (node->partly)
+		begin_path(node);
+	else if (taken)
+		visit(walk, node, &handle, (struct paths_part){0}, true);
 	node->pending--;
-	if (!node->list.packed && !node->read)
+	if (!node->partly && !node->list.packed && !node->read)
 		read_on(node);
-	else if (!has_more(node))
+	else if (node->partly || !has_more(node))
 		queue_next_step(node);
 	return true;
 }
@@ -374,7 +508,9 @@ static bool descend(struct walk *walk)
 
 static bool has_room(const struct walk *walk, enum request request, unsigned window)
 {
-	return walk->under_way[request] < (request == REQUEST_FILL ? window : MAX_FINISHING);
+	const unsigned most[] = {window, MAX_FINISHING, MAX_FETCHING};
+
+	return walk->under_way[request] < most[request];
 }
 
 /* The next node of a queue whose time has come; if there is none, *soonest becomes the time when
@@ -438,7 +574,8 @@ int walk_step(struct walk *walk, unsigned window, int64_t now)
 			request_node(node, node->request);
 		else if ((node = to_finish(walk, &soonest)))
 			request_node(node, REQUEST_FINISH);
-		else if (!has_room(walk, REQUEST_FILL, window) || !descend(walk))
+		else if (!has_room(walk, REQUEST_FILL, window) ||
+			 !has_room(walk, REQUEST_FETCH, window) || !descend(walk))
 			return soonest == INT64_MAX ? -1 : (int)MIN(soonest - now, INT32_MAX);
 	}
 	return 0;
@@ -488,18 +625,29 @@ void walk_free(struct walk *walk)
 
 void walk_begin(struct walk *walk, unsigned flags)
 {
+	walk_begin_paths(walk, flags, 0, NULL, NULL, NULL);
+}
+
+void walk_begin_paths(struct walk *walk, unsigned flags, int64_t since, const GPtrArray *paths,
+		      walk_path_fn done, void *arg)
+{
+	const struct paths_part all = {0, paths ? paths->len : 0, 0};
 	struct directory_handle handle;
 
 	forget_node(walk);
 	walk->counts = (struct walk_counts){0};
 	walk->flags = flags;
+	walk->since = since;
+	walk->paths = paths;
+	walk->path_done = done;
+	walk->path_arg = arg;
 	walk->root_done = false;
 	if (directory_handle_get(walk->root_fd, &handle)) {
 		walk->root_done = true;
 		walk->counts.left++;
 		return;
 	}
-	visit(walk, NULL, &handle);
+	visit(walk, NULL, &handle, all, !paths || !*(const char *)paths->pdata[0]);
 }
 
 bool walk_over(const struct walk *walk)
@@ -524,9 +672,10 @@ static int load_state(int fd, enum migrate_state *state)
 	return error;
 }
 
-static uint64_t ask_fill(void *arg, int fd, unsigned flags, migrate_done_fn done, void *done_arg)
+static uint64_t ask_fill(void *arg, int fd, unsigned flags, int64_t since, migrate_done_fn done,
+			 void *done_arg)
 {
-	return migrate_fill_directory(arg, fd, flags, done, done_arg);
+	return migrate_fill_since(arg, fd, flags, since, done, done_arg);
 }
 
 static uint64_t ask_finish(void *arg, int fd, migrate_done_fn done, void *done_arg)
@@ -534,8 +683,14 @@ static uint64_t ask_finish(void *arg, int fd, migrate_done_fn done, void *done_a
 	return migrate_finish_directory(arg, fd, done, done_arg);
 }
 
+static uint64_t ask_fetch(void *arg, int fd, unsigned flags, migrate_done_fn done, void *done_arg)
+{
+	return migrate_fetch_range(arg, fd, 0, UINT64_MAX, flags, done, done_arg);
+}
+
 const struct walk_ops walk_retriever = {
 	.load = load_state,
+	.fetch = ask_fetch,
 	.fill = ask_fill,
 	.finish = ask_finish,
 };

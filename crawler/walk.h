@@ -14,6 +14,7 @@
 #ifndef CRAWLER_WALK_H
 #define CRAWLER_WALK_H
 
+#include <glib.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -24,9 +25,12 @@
 struct walk_ops {
 	/* Like migrate_stub_load(), the state only. */
 	int (*load)(int fd, enum migrate_state *state);
-	/* Like migrate_fill_directory() and migrate_finish_directory(). */
-	uint64_t (*fill)(void *arg, int fd, unsigned flags, migrate_done_fn done, void *done_arg);
+	/* Like migrate_fill_since() and migrate_finish_directory(). */
+	uint64_t (*fill)(void *arg, int fd, unsigned flags, int64_t since, migrate_done_fn done,
+			 void *done_arg);
 	uint64_t (*finish)(void *arg, int fd, migrate_done_fn done, void *done_arg);
+	/* Like migrate_fetch_range() of a whole file. */
+	uint64_t (*fetch)(void *arg, int fd, unsigned flags, migrate_done_fn done, void *done_arg);
 };
 extern const struct walk_ops walk_retriever; /* arg: struct migrate_volume */
 
@@ -57,6 +61,15 @@ void walk_free(struct walk *walk);
 /* Begins a pass.  flags: of migrate_fill_directory(); with MIGRATE_DATA directories are finished,
  * too. */
 void walk_begin(struct walk *walk, unsigned flags);
+/*
+ * Of what the paths (sorted, see paths.h) lead to alone, and of its data with what
+ * migrate_fill_since() brings; the directories that lead there are filled, and none is finished.
+ * done: these n paths are done (status 0), or failed (-errno; -EREMOTEIO:
+ * something of it did, which the retriever lists).
+ */
+typedef void (*walk_path_fn)(void *arg, const char *const *paths, unsigned n, int status);
+void walk_begin_paths(struct walk *walk, unsigned flags, int64_t since, const GPtrArray *paths,
+		      walk_path_fn done, void *arg);
 /*
  * Does what can be done now: takes up answers and makes new requests, with up to window fills under
  * way, and some requests to finish besides (window 0: makes no request).  now_ms: a clock that only

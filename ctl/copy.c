@@ -28,12 +28,10 @@ static enum ctl_exit check_whole(const struct ctl *ctl)
 
 #define CRAWLER_LEFT 2 /* its exit status where something is left: that is in the summary */
 
-/* CTL_REFUSED: it did not come to its end, and neither has the run. */
-static enum ctl_exit run_crawler(const struct ctl *ctl)
+enum ctl_exit ctl_run_crawler(const struct ctl *ctl, const char *option)
 {
 	g_autofree char *crawler = program_find(CRAWLER), *socket = ctl_socket(ctl, ctl->volume);
-	const char *argv[] = {
-		crawler, "--socket", socket, ctl->volume, ctl->json ? "--quiet" : NULL, NULL};
+	const char *argv[] = {crawler, "--socket", socket, ctl->volume, option, NULL};
 	g_autoptr(GError) error = NULL;
 	int status;
 
@@ -41,13 +39,20 @@ static enum ctl_exit run_crawler(const struct ctl *ctl)
 		return CTL_REFUSED;
 	if (!g_spawn_sync(NULL, (char **)argv, NULL, G_SPAWN_CHILD_INHERITS_STDIN, NULL, NULL, NULL,
 			  NULL, &status, &error)) {
-		ctl_complain("copy: %s: %s: install all of Quickmigrate", ctl->volume,
-			     error->message);
+		ctl_complain("%s: %s: install all of Quickmigrate", ctl->volume, error->message);
 		return CTL_REFUSED;
 	}
 	if (WIFEXITED(status) && WEXITSTATUS(status) == CRAWLER_LEFT)
-		return CTL_OK;
-	return WIFEXITED(status) && !WEXITSTATUS(status) ? check_whole(ctl) : CTL_REFUSED;
+		return CTL_USAGE;
+	return WIFEXITED(status) && !WEXITSTATUS(status) ? CTL_OK : CTL_REFUSED;
+}
+
+/* CTL_REFUSED: it did not come to its end, and neither has the run. */
+static enum ctl_exit run_to_end(const struct ctl *ctl)
+{
+	const enum ctl_exit result = ctl_run_crawler(ctl, ctl->json ? "--quiet" : NULL);
+
+	return result == CTL_OK ? check_whole(ctl) : result == CTL_USAGE ? CTL_OK : result;
 }
 
 static uint64_t get_copy_number(GKeyFile *reply, const char *key)
@@ -87,7 +92,7 @@ static enum ctl_exit run_copy(const struct ctl *ctl)
 	enum ctl_exit result = ctl_ask_once(ctl, ctl->accept ? "copy accept" : "copy", NULL);
 
 	if (!result)
-		result = run_crawler(ctl);
+		result = run_to_end(ctl);
 	if (!result)
 		result = ctl_ask_once(ctl, "copy end", &reply);
 	if (result)

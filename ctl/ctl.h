@@ -65,10 +65,10 @@ struct command {
 extern const struct command abandon_command, accept_command, aside_command, attach_command,
 	backup_list_command, changes_command, check_command, cluster_command, commit_command,
 	copy_command, cutover_command, discover_command, doctor_command, doors_command,
-	errors_command, finalize_command, map_ids_command, metrics_command, pause_command,
-	quota_command, report_command, resume_command, retry_command, rollback_command,
-	skip_command, status_command, takeover_command, throttle_command, trace_command,
-	verify_command, volumes_command;
+	errors_command, fetch_command, finalize_command, map_ids_command, metrics_command,
+	pause_command, quota_command, report_command, resume_command, retry_command,
+	rollback_command, skip_command, status_command, takeover_command, throttle_command,
+	trace_command, verify_command, volumes_command;
 
 /* Entries of a table of options, with their variables. */
 #define CTL_FLAG(name, variable, help)                                                             \
@@ -192,6 +192,11 @@ double ctl_confidence(uint64_t n);
 
 /* ---- what commands have of each other ---- */
 
+/* Runs a crawler with that option (NULL: none) to its end.  CTL_USAGE: it left something. */
+enum ctl_exit ctl_run_crawler(const struct ctl *ctl, const char *option);
+/* Adds a group CTL_FETCH N for each list of fetch to a status, for root. */
+#define CTL_FETCH "fetch "
+void ctl_fetch_state(GKeyFile *status);
 /* status of many volumes (overview.c); csv: as a table, of one volume, too */
 enum ctl_exit ctl_overview(const struct ctl *ctl, bool watch, bool csv);
 /* report --final (final.c); key: NULL: it is not signed */

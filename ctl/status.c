@@ -261,6 +261,25 @@ static void print_journal(const struct ctl *ctl, GKeyFile *status, bool known)
 			  known ? text : "none: going back needs one, see migrate-journal(8)");
 }
 
+static void print_lists(const char *volume, GKeyFile *status)
+{
+	g_auto(GStrv) groups = g_key_file_get_groups(status, NULL);
+
+	for (char **group = groups; *group; group++) {
+		const uint64_t failed = ctl_number(status, *group, "failed");
+
+		if (!g_str_has_prefix(*group, CTL_FETCH))
+			continue;
+		print_row("Fetch",
+			  "list %s: %" G_GUINT64_FORMAT " of " TEXT_COUNT
+			  " done, %" G_GUINT64_FORMAT " failed%s%s%s",
+			  *group + strlen(CTL_FETCH), ctl_number(status, *group, "done"),
+			  TEXT_COUNTED(ctl_number(status, *group, "paths"), "paths"), failed,
+			  failed ? "; which: migratectl fetch " : "", failed ? volume : "",
+			  failed ? " --wait" : "");
+	}
+}
+
 static void print_guard(GKeyFile *status)
 {
 	g_autofree char *text = ctl_guard_text(status);
@@ -429,6 +448,8 @@ static enum ctl_exit run_status(const struct ctl *ctl)
 		if (!result)
 			ctl_guard_state(ctl, status);
 		if (!result)
+			ctl_fetch_state(status);
+		if (!result)
 			ctl_doors_state(ctl, status);
 		if (!result)
 			ctl_takeover_state(ctl, status);
@@ -438,6 +459,8 @@ static enum ctl_exit run_status(const struct ctl *ctl)
 			ctl_print_json(ctl_json(status, opt_verbose), true);
 		else if (!result)
 			print_table(ctl->volume, status);
+		if (!result && !ctl->json)
+			print_lists(ctl->volume, status);
 		if (!result && !ctl->json)
 			print_journal(ctl, status, journal);
 		if (!result && !ctl->json)

@@ -76,7 +76,8 @@ static uint64_t remember(int fd, bool finish, unsigned flags, migrate_done_fn do
 	return 1;
 }
 
-static uint64_t fake_fill(void *arg, int fd, unsigned flags, migrate_done_fn done, void *done_arg)
+static uint64_t fake_fill(void *arg, int fd, unsigned flags, int64_t since, migrate_done_fn done,
+			  void *done_arg)
 {
 	fills++;
 	ck_assert_uint_eq(flags & MIGRATE_BACKGROUND, MIGRATE_BACKGROUND);
@@ -89,7 +90,7 @@ static uint64_t fake_finish(void *arg, int fd, migrate_done_fn done, void *done_
 	return remember(fd, true, 0, done, done_arg);
 }
 
-static const struct walk_ops fake = {fake_load, fake_fill, fake_finish};
+static const struct walk_ops fake = {fake_load, fake_fill, fake_finish, NULL};
 
 /* Whether every subdirectory is normal, as the retriever would find. */
 static bool all_normal_below(int fd)
@@ -519,6 +520,58 @@ START_TEST(wide)
 }
 END_TEST
 
+static GString *told;
+
+static void path_done(void *arg, const char *const *paths, unsigned n, int status)
+{
+	g_string_append_printf(told, "%s*%u:%d ", paths[0], n, status);
+}
+
+/* The directories that lead to a path are filled without data, and what is beside it not at all. */
+START_TEST(paths_alone)
+{
+	const char *const dirs[] = {"a", "a/b", "a/b/c", "a/x", "d", "d/e", "y", "y/z", NULL};
+	g_autoptr(GPtrArray) paths = g_ptr_array_new();
+
+	tree_dirs(dirs);
+	told = g_string_new(NULL);
+	for (const char *const *path =
+		     (const char *[]){"a/b", "a/b/c", "d/e/f", "g/h", "g/i", NULL};
+	     *path; path++)
+		g_ptr_array_add(paths, (char *)*path);
+	walk_begin_paths(walk, MIGRATE_DATA | MIGRATE_FIRST, 0, paths, path_done, NULL);
+	run(4);
+	ck_assert_uint_eq(fills, 6); /* the root, a, a/b, a/b/c, d, d/e */
+	ck_assert_uint_eq(finishes, 0);
+	ck_assert_ptr_nonnull(strstr(told->str, "a/b*2:0 "));
+	ck_assert_ptr_nonnull(strstr(told->str, "d/e/f*1:-2 "));
+	ck_assert_ptr_nonnull(strstr(told->str, "g/h*2:-2 "));
+	ck_assert_uint_eq(get_state(inode_at("a/x")), MIGRATE_UNFILLED);
+	ck_assert_uint_eq(get_state(inode_at("y")), MIGRATE_UNFILLED);
+	g_string_free(told, TRUE);
+}
+END_TEST
+
+/* What fails below is the path's failure, and not that of another one. */
+START_TEST(a_path_fails)
+{
+	const char *const dirs[] = {"a", "a/b", "a/b/c", "d", NULL};
+	g_autoptr(GPtrArray) paths = g_ptr_array_new();
+
+	tree_dirs(dirs);
+	told = g_string_new(NULL);
+	g_ptr_array_add(paths, (char *)"a");
+	g_ptr_array_add(paths, (char *)"d");
+	refusal = -EIO;
+	g_hash_table_insert(refusals, GSIZE_TO_POINTER(inode_at("a/b/c")), GINT_TO_POINTER(1));
+	walk_begin_paths(walk, MIGRATE_DATA | MIGRATE_FIRST, 0, paths, path_done, NULL);
+	run(1);
+	ck_assert_ptr_nonnull(strstr(told->str, "a*1:-121 "));
+	ck_assert_ptr_nonnull(strstr(told->str, "d*1:0 "));
+	g_string_free(told, TRUE);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = tcase_create("walk");
@@ -541,6 +594,8 @@ int main(void)
 	tcase_add_test(tcase, one_at_two_places);
 	tcase_add_test(tcase, removed_meanwhile);
 	tcase_add_test(tcase, resumes);
+	tcase_add_test(tcase, paths_alone);
+	tcase_add_test(tcase, a_path_fails);
 	tcase_add_test(tcase, deep);
 	tcase_add_test(tcase, wide);
 	return run_tcase(tcase);

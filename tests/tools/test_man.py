@@ -73,7 +73,8 @@ class Pages(unittest.TestCase):
         for line in re.findall(r"^ \*   ([a-z][a-z, ]*)", contract, re.M):
             taken |= set(re.findall(r"[a-z]+", line.split("  ")[0]))
         self.assertEqual(shown - {"abandon", "backup-list", "changes", "check", "cluster", "commit", "cutover",
-                                  "discover", "doctor", "doors", "map-ids", "metrics", "quota", "rollback", "takeover", "volumes"},
+                                  "discover", "doctor", "doors", "fetch", "map-ids", "metrics", "quota", "rollback",
+                                  "takeover", "volumes"},
                          taken - {"settings", "proof", "source", "mend", "names", "finalizable"})
 
     def test_modules(self):
