@@ -13,14 +13,12 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'
 import nfs3                                                             # noqa: E402
 import smb2                                                             # noqa: E402
 import smbd                                                             # noqa: E402
-import smbproxy                                                         # noqa: E402
 import smbsource                                                        # noqa: E402
 import tree                                                             # noqa: E402
 from harness import case, expect, main, same                            # noqa: E402
 from sandbox import stopped_after                                       # noqa: E402
-from servers import NEW, OLD, VOLUME, Migration, stack, volume    # noqa: E402
+from servers import NEW, OLD, VOLUME, Migration, stack, volume          # noqa: E402
 
-PORT = 4450
 LONG = 'ü' * 200                # more than 255 bytes here, and 200 there
 PLANS = NEW + '/plans'
 REFUSED = [f'{PLANS}/{LONG}', f'{PLANS}/{LONG}ü', f'{PLANS}/a:b', f'{PLANS}/c\\001d']
@@ -70,16 +68,8 @@ def plans(root):
 
 
 def old_samba(args, **hooks):
-    volume(OLD)
-    volume(NEW)
-    plans(OLD)
-    old = smbd.old_smbd(OLD, settings={'mangled names': 'no'}, **{'unix charset': 'ISO8859-1'})
-    where = old.address
-    if hooks:
-        where = f'127.0.0.1:{smbproxy.Proxy(old, PORT, **hooks).port}'
-    migration = Migration(args.build, f'smb://root@{where}/old', smb_modes='open',
-                          smb_password_file=smbsource.password())
-    smbsource.begin(migration)
+    _, migration = smbsource.world(args, plans, {'mangled names': 'no'},
+                                   server={'unix charset': 'ISO8859-1'}, **hooks)
     crawls_in_part(migration)
     same(set(migration.errors()), {'plans'} | {path[len(NEW) + 1:] for path in REFUSED}, 'errors')
     return migration

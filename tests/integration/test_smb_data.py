@@ -11,14 +11,12 @@ import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
 import smb2                                                             # noqa: E402
-import smbd                                                             # noqa: E402
 import smbproxy                                                         # noqa: E402
 from harness import case, expect, main, same                            # noqa: E402
 from sandbox import wait_for                                            # noqa: E402
-from servers import NEW, OLD, Migration, volume                         # noqa: E402
-from smbsource import begin, finish, password, put                      # noqa: E402
+from servers import NEW, OLD                                            # noqa: E402
+from smbsource import finish, put, world                                # noqa: E402
 
-PORT = 4450
 KIB = 1 << 10
 SIZES = (0, 1, 4095, 4096, 4097, 65535, 65536, 65537)
 SHARING_VIOLATION, LOCK_CONFLICT, INTERNAL_ERROR = 0xc0000043, 0xc0000054, 0xc00000e5
@@ -28,22 +26,6 @@ BUFFER_OVERFLOW, STREAM_INFORMATION = 0x80000005, 22
 # Where they are in answers: of CREATE, of QUERY_INFO for all information, of READ.
 OPENED_WRITTEN, OPENED_CHANGED, OPENED_SIZE = 64 + 24, 64 + 32, 64 + 48
 ATTRIBUTES, LENGTH, DATA = 72 + 32, 64 + 4, 80
-
-
-def world(args, make, new=None, settings=None, **hooks):
-    """new: what volume() is told of the new file system; settings: of the old share; hooks: of a Proxy
-    that stands before it."""
-    volume(OLD)
-    volume(NEW, **(new or {}))
-    make(OLD)
-    old = smbd.old_smbd(OLD, settings=settings)
-    where = old.address
-    if hooks:
-        where = f'127.0.0.1:{smbproxy.Proxy(old, PORT, **hooks).port}'
-    migration = Migration(args.build, f'smb://root@{where}/old', smb_password_file=password(),
-                          smb_modes='open')
-    begin(migration)
-    return old, migration
 
 
 def opened(session, name, **kw):
@@ -169,8 +151,8 @@ def streams_come_first(args):
     def make(root):
         os.mkdir(root + '/streams')
 
-    old, migration = world(args, make, {'fs': 'xfs'},
-                           {'vfs objects': 'streams_depot acl_xattr'})
+    old, migration = world(args, make, {'vfs objects': 'streams_depot acl_xattr'},
+                           {'fs': 'xfs'})
     session = old.session('root')
     streams = {f'stream{n}': args.random.randbytes(64000) for n in range(16)}
     for name, data in {'': args.random.randbytes(64 * KIB), **streams}.items():
@@ -216,8 +198,8 @@ class Short:
 def many_streams(args):
     """More than have room in an answer of 64 KiB: they come, or the file is in the report."""
     names = [f'stream{n:04}' + 'x' * 60 for n in range(400)]
-    old, migration = world(args, lambda root: None, {'fs': 'xfs'},
-                           {'vfs objects': 'streams_depot acl_xattr'})
+    old, migration = world(args, lambda root: None, {'vfs objects': 'streams_depot acl_xattr'},
+                           {'fs': 'xfs'})
     write_streams(old.session('root'), ['', *names])
     migration.crawl()
     found = {name[len('user.DosStream.'):-len(':$DATA')] for name in os.listxattr(NEW + '/file')

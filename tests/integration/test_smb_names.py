@@ -10,37 +10,18 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
 import nfs3                                                             # noqa: E402
 import smb2                                                             # noqa: E402
-import smbd                                                             # noqa: E402
 import smbproxy                                                         # noqa: E402
 import tree                                                             # noqa: E402
 from harness import case, expect, main, same                            # noqa: E402
 from sandbox import sh, wait_for                                        # noqa: E402
-from servers import NEW, OLD, Migration, volume                         # noqa: E402
+from servers import NEW, OLD                                            # noqa: E402
 from smbfiles import Files, Refused                                     # noqa: E402
-from smbsource import begin, finish, password, put                      # noqa: E402
+from smbsource import finish, put, world                                # noqa: E402
 
 RESERVED = ('a:b', 'a\\b', 'a*b', 'a?b', 'a<b', 'a|b', 'a"b', 'c\x01d')
 HARMLESS = ('dot.', 'space ', 'ABCDE~1', 'FOOBAR~1.TXT', 'con', 'aux.txt', ' lead', '.hidden',
             'x' * 255, 'ü' * 127)
-PORT = 4450
 OTHER = 'opens another object by this name'
-
-
-def world(args, make, settings=None, prepare=None, **hooks):
-    """prepare: is called with the old server.  hooks: of a Proxy that stands before it."""
-    volume(OLD)
-    volume(NEW)
-    make(OLD)
-    old = smbd.old_smbd(OLD, settings=settings)
-    if prepare:
-        prepare(old)
-    where = old.address
-    if hooks:
-        where = f'127.0.0.1:{smbproxy.Proxy(old, PORT, **hooks).port}'
-    migration = Migration(args.build, f'smb://root@{where}/old', smb_password_file=password(),
-                          smb_modes='open')
-    begin(migration)
-    return old, migration
 
 
 # ---- upper and lower case ------------------------------------------------------------------------
@@ -260,7 +241,7 @@ def leave_out_refused(old):
 
 
 def shown_as_others(args, settings, right=HARMLESS):
-    _, migration = world(args, odd, settings, leave_out_refused)
+    _, migration = world(args, odd, settings, prepare=leave_out_refused)
     migration.crawl()
     same(migration.status()['state'], 'whole', 'state after the crawl')
     same(tree.records(NEW), [], 'objects with a record')

@@ -10,9 +10,10 @@ import smbd
 import tree
 from harness import expect, same
 from sandbox import BASE, wait_for
-from servers import NEW, OLD, VOLUME
+from servers import NEW, OLD, VOLUME, Migration, volume
 
 SECRET = BASE + '/secret'
+PROXY_PORT = 4450
 
 
 def password(text=smbd.PASSWORD, mode=0o600):
@@ -32,6 +33,24 @@ def begin(migration):
     migration.start_retriever()
     migration.attach()
     migration.start_server()
+
+
+def world(args, make, settings=None, new=None, prepare=None, server=None, **hooks):
+    """make: the old tree; settings: of the old share; server: of its smbd, which prepare is called with;
+    new: what volume() is told of the new file system; hooks: of a Proxy that stands between."""
+    volume(OLD)
+    volume(NEW, **(new or {}))
+    make(OLD)
+    old = smbd.old_smbd(OLD, settings=settings, **(server or {}))
+    if prepare:
+        prepare(old)
+    where = old.address
+    if hooks:
+        import smbproxy                 # it needs impacket
+        where = f'127.0.0.1:{smbproxy.Proxy(old, PROXY_PORT, **hooks).port}'
+    migration = Migration(args.build, f'smb://root@{where}/old', smb_password_file=password(), smb_modes='open')
+    begin(migration)
+    return old, migration
 
 
 class Same(tree.Comparison):
