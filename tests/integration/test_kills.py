@@ -22,7 +22,7 @@ import smb2                                                             # noqa: 
 import smbd                                                             # noqa: E402
 import tree                                                             # noqa: E402
 from harness import case, expect, main, no_differences, same            # noqa: E402
-from mutator import Mutator                                             # noqa: E402
+from mutator import Mutator, Stepper                                    # noqa: E402
 from sandbox import BASE, MOUNT_OPTIONS, Failure, sh, volume, wait_for  # noqa: E402
 from servers import NEW, OLD, Migration, old_server, stack                          # noqa: E402
 from smbfiles import Files, Refused                                     # noqa: E402
@@ -60,31 +60,16 @@ class Victims:
             self.crawler = migration.start_crawler()
 
 
-class SmbClient:
+class SmbClient(Stepper):
     """Reads, writes and truncates what is in one directory of the share, in a thread; whatever fails
     is done again, with another connection."""
 
     def __init__(self, server, model, directory, source):
         self.server, self.model, self.directory, self.random = server, model, directory, source
         self.names = sorted(os.listdir(f'{model}/{directory}'))
-        self.done, self.repeats, self.failure = 0, 0, None
+        self.done, self.repeats = 0, 0
         self.touched = set()
         self.files = None
-
-    def thread(self, until):
-        def body():
-            try:
-                while not until.is_set():
-                    self.step()
-            except BaseException as error:      # handed to finish()
-                self.failure = error
-        self.worker = threading.Thread(target=body, daemon=True)
-        self.worker.start()
-
-    def finish(self):
-        self.worker.join()
-        if self.failure:
-            raise self.failure
 
     def ask(self, call, patience=120):
         end = time.monotonic() + patience

@@ -15,7 +15,28 @@ from xdr import RpcError
 KIB = 1 << 10
 
 
-class Mutator:
+class Stepper:
+    """Runs step() in a thread until an Event is set; finish() waits for it, and raises what went wrong."""
+
+    failure = None
+
+    def thread(self, until):
+        def body():
+            try:
+                while not until.is_set():
+                    self.step()
+            except BaseException as error:
+                self.failure = error
+        self.worker = threading.Thread(target=body, daemon=True)
+        self.worker.start()
+
+    def finish(self):
+        self.worker.join()
+        if self.failure:
+            raise self.failure
+
+
+class Mutator(Stepper):
     """connect: makes a client; model: the directory of the copy; leave_out: names in its root that
     are somebody else's.  Survives servers that die in mid-call: it connects again and repeats the
     call, knowing that it may have been done."""
@@ -122,24 +143,12 @@ class Mutator:
         for _ in range(operations):
             self.step()
 
-    def thread(self, until):
-        """Runs steps in a thread until the Event is set; join() it with finish()."""
-        self.failure = None
-
-        def body():
-            try:
-                while not until.is_set():
-                    self.step()
-            except BaseException as error:      # handed to finish()
-                self.failure = error
-        self.worker = threading.Thread(target=body, daemon=True)
-        self.worker.start()
-
     def finish(self):
-        self.worker.join()
-        if self.failure:
+        try:
+            super().finish()
+        except BaseException:
             print('the last operations:', *self.log, sep='\n  ')
-            raise self.failure
+            raise
 
     def a_file(self):
         return self.random.choice(self.files)
