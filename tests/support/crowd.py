@@ -39,7 +39,7 @@ class Impatient:
         waiting = []
         while (now := time.monotonic()) < end:
             try:
-                waiting.append(self.turns.get(timeout=0.02))
+                waiting.append(self.turns.get(timeout=max(0, min([end, *waiting]) - now)))
             except queue.Empty:
                 pass
             for due in [due for due in waiting if due <= now]:
