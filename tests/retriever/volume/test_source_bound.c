@@ -13,16 +13,22 @@ static char *other_tree(void)
 	return path;
 }
 
+/* A volume of one file, and no door. */
+static void begin_unconnected(void)
+{
+	core_make(&core);
+	core_source_file(&core, "f", 100, 1);
+	core_start(&core);
+	core_disconnect(&core);
+}
+
 /* The line names both; the file is what binds it. */
 START_TEST(another_tree_is_refused)
 {
 	g_autofree char *other = NULL, *file = NULL, *error = NULL;
 	char *was;
 
-	core_make(&core);
-	core_source_file(&core, "f", 100, 1);
-	core_start(&core);
-	core_disconnect(&core);
+	begin_unconnected();
 	core_close(&core);
 	other = other_tree();
 	was = core.source;
@@ -47,10 +53,7 @@ START_TEST(a_new_address_is_the_same_tree)
 {
 	g_autofree char *file = NULL;
 
-	core_make(&core);
-	core_source_file(&core, "f", 100, 1);
-	core_start(&core);
-	core_disconnect(&core);
+	begin_unconnected();
 	core_close(&core);
 	file = core_path(&core, MIGRATE_PRIVATE_DIR "/" SOURCE_FILE);
 	ck_assert(g_file_set_contents(file, "file:///elsewhere", -1, NULL));
@@ -68,10 +71,7 @@ START_TEST(what_is_bound_to_another_address)
 	g_autofree char *file = NULL, *directory = NULL;
 	int private;
 
-	core_make(&core);
-	core_source_file(&core, "f", 100, 1);
-	core_start(&core);
-	core_disconnect(&core);
+	begin_unconnected();
 	core_close(&core);
 	file = core_path(&core, MIGRATE_PRIVATE_DIR "/" SOURCE_FILE);
 	ck_assert(g_file_set_contents(file, "nfs://old/projects?aclport=0\n", -1, NULL));
@@ -112,10 +112,7 @@ START_TEST(what_is_the_same_address)
 	struct volume_config *config;
 	char *was;
 
-	core_make(&core);
-	core_source_file(&core, "f", 100, 1);
-	core_start(&core);
-	core_disconnect(&core);
+	begin_unconnected();
 	core_stop(&core);
 	file = core_path(&core, MIGRATE_PRIVATE_DIR "/" SOURCE_FILE);
 	attr = &core.retriever->source_root_attr;
@@ -149,10 +146,7 @@ START_TEST(a_root_that_proves_nothing)
 	struct migrate_record rec;
 	int root;
 
-	core_make(&core);
-	core_source_file(&core, "f", 100, 1);
-	core_start(&core);
-	core_disconnect(&core);
+	begin_unconnected();
 	core_stop(&core);
 	root = core_root(&core);
 	ck_assert_int_eq(migrate_record_load(root, &rec), 1);
