@@ -140,7 +140,8 @@ static void judge_owner(struct judge *judge, bool group, uint32_t old)
 	g_mutex_unlock(&judge->lock);
 	if (!known)
 		lose(judge, NOTE_OWNER, "", "%s %u", group ? "group" : "user", id);
-	lose(judge, NOTE_OWNERS, "", "%s %u", group ? "group" : "user", old);
+	if (!judge->by_smb) /* there SIDs are counted */
+		lose(judge, NOTE_OWNERS, "", "%s %u", group ? "group" : "user", old);
 }
 
 static void count_sids(struct judge *judge, const struct source_windows *windows)

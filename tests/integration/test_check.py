@@ -235,6 +235,7 @@ def smb(args):
     found, _ = check(migration, LOSSES)
     same(found['tree']['files'], 34, 'files')
     same(found['tree']['with_acl'], found['tree']['asked'], 'objects with a descriptor')
+    same((found['owners']['SID ' + smbd.SID + '-1000'], {owner[:6] for owner in found['owners']}), (37, {'SID S-'}), 'owners')
     expect(found['losses']['source']['total'] == 1, f'short names: {found["losses"]["source"]}')
     same(found['target']['inode_size_needed'], 512, 'the size of inodes')
     expect(-60 < found['clock']['ahead_at_least'] < found['clock']['ahead_at_most'] < 60,
