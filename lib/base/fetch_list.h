@@ -4,7 +4,9 @@
  * for a name.  migratectl fetch makes them, the crawler removes them and holds flock(2) on those
  * that it works on.  In a list there are a head of FETCH_LIST_HEAD bytes, the paths below the root,
  * and for each that failed the path and why; each with a NUL.  A list gets its name when all of it
- * is durable.  What the crawler writes may be lost: then it begins with the first path again.
+ * is durable.  What the crawler writes may be lost: then it begins with the first path again.  It
+ * is through when all bytes are here; what of them a crash takes before they are durable, about a
+ * second later, is missing again and comes in the crawler's own order.
  */
 #ifndef LIB_BASE_FETCH_LIST_H
 #define LIB_BASE_FETCH_LIST_H
