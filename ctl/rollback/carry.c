@@ -287,17 +287,16 @@ static bool note_all(struct carry *carry, const GPtrArray *nodes)
 
 /* ---- directories that are not durable -------------------------------------------------------- */
 
-static bool note_placed(struct carry *carry, const GPtrArray *placed)
+static void note_placed(struct carry *carry, const GPtrArray *placed)
 {
-	for (guint i = 0; i < placed->len; i++) {
+	for (guint i = 0; i < placed->len && !*carry->error; i++) {
 		struct node *node = placed->pdata[i];
 
 		displace_former(carry->tree, node, carry->error);
 		node->noted = !exclusive_directory(carry->tree, node);
-		if (*carry->error || (node->noted && !note(carry, node)))
-			return false;
+		if (!*carry->error && node->noted)
+			note(carry, node);
 	}
-	return true;
 }
 
 /* Objects in a directory that is not durable are left for the next run, which looks at that
@@ -535,7 +534,8 @@ static bool carry_batch(struct carry *carry, struct batches *batches, gpointer *
 	good = publish(carry, batches->durable, batches->placed);
 	if (syncing)
 		good = is_durable(carry, syncing_end(syncing)) && good;
-	good = good && note_placed(carry, placed);
+	if (good)
+		note_placed(carry, placed);
 	g_ptr_array_unref(batches->durable);
 	batches->durable = batches->made;
 	batches->made = g_ptr_array_new();
@@ -557,7 +557,8 @@ static bool carry_files(struct carry *carry)
 	}
 	if (good && !stops(carry))
 		good = publish(carry, batches.durable, batches.placed);
-	good = good && note_placed(carry, batches.placed);
+	if (good)
+		note_placed(carry, batches.placed);
 	g_ptr_array_unref(batches.made);
 	g_ptr_array_unref(batches.durable);
 	g_ptr_array_unref(batches.placed);
