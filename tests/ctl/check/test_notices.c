@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "ctl/check/notices.h"
 #include "tests/ctl/report/made.h"
+#include "tests/retriever/core_tsan.h"
+#include "tests/pairs.h"
 
 START_TEST(counted)
 {
@@ -116,9 +118,44 @@ START_TEST(damaged)
 }
 END_TEST
 
+static void add_one(void *notices)
+{
+	notices_add(notices, NOTICE_ACL, "a", "why");
+	notices_add(notices, NOTICE_VOLUME, "x", "a");
+}
+
+static void count_more(void *notices)
+{
+	notices_count(notices, NOTICE_ACL, 7);
+}
+
+static void total_of_one(void *notices)
+{
+	notices_total(notices, NOTICE_ACL);
+}
+
+static void sum_up(void *notices)
+{
+	notices_sum(notices);
+}
+
+START_TEST(several_threads)
+{
+	struct notices *notices = notices_new();
+	struct paired_call calls[] = {{add_one, notices},
+				      {count_more, notices},
+				      {total_of_one, notices},
+				      {sum_up, notices}};
+
+	call_in_pairs(calls, G_N_ELEMENTS(calls));
+	notices_free(notices);
+}
+END_TEST
+
 int main(void)
 {
-	const TTest *const tests[] = {counted, by_text, kinds, many_owners, kept, damaged, NULL};
+	const TTest *const tests[] = {counted, by_text, kinds,		 many_owners,
+				      kept,    damaged, several_threads, NULL};
 
 	return run_made("notices", tests);
 }

@@ -3,6 +3,8 @@
 
 #include "ctl/check/read_trials.h"
 #include "tests/ctl/report/made.h"
+#include "tests/retriever/core_tsan.h"
+#include "tests/pairs.h"
 
 static struct notices *notices;
 static struct read_trials *trials;
@@ -127,9 +129,43 @@ START_TEST(kept)
 }
 END_TEST
 
+static void ask_one(void *path)
+{
+	uint64_t kind;
+
+	if (ask(path, 1, 0600, &kind))
+		read_trials_answer(trials, kind, path, 0);
+	ask(path, 3, 0600, &kind);
+}
+
+static void answer_one(void *path)
+{
+	uint64_t kind;
+
+	if (ask(path, 2, 0600, &kind))
+		read_trials_answer(trials, kind, path, -EACCES);
+}
+
+static void save_all(void *arg)
+{
+	g_autoptr(GKeyFile) state = g_key_file_new();
+
+	read_trials_save(arg, state);
+}
+
+START_TEST(several_threads)
+{
+	begin();
+	struct paired_call calls[] = {{ask_one, "a"}, {answer_one, "b"}, {save_all, trials}};
+	call_in_pairs(calls, G_N_ELEMENTS(calls));
+	end();
+}
+END_TEST
+
 int main(void)
 {
-	const TTest *const tests[] = {refused, busy_or_gone, kinds, bounded, kept, NULL};
+	const TTest *const tests[] = {refused, busy_or_gone,	kinds, bounded,
+				      kept,    several_threads, NULL};
 
 	return run_made("read_trials", tests);
 }

@@ -2,6 +2,8 @@
 #include "ctl/check/samples.h"
 #include "ctl/check/tally.h"
 #include "tests/ctl/report/made.h"
+#include "tests/retriever/core_tsan.h"
+#include "tests/pairs.h"
 
 static void offer(struct samples *samples, unsigned i, uint64_t size, mode_t mode)
 {
@@ -72,9 +74,32 @@ START_TEST(kept)
 }
 END_TEST
 
+static void offer_one(void *samples)
+{
+	offer(samples, 1, 5, S_IFREG);
+}
+
+static void save_all(void *samples)
+{
+	g_autoptr(GKeyFile) state = g_key_file_new();
+
+	samples_save(samples, state);
+}
+
+START_TEST(several_threads)
+{
+	struct samples samples;
+	struct paired_call calls[] = {{offer_one, &samples}, {save_all, &samples}};
+
+	samples_init(&samples);
+	call_in_pairs(calls, G_N_ELEMENTS(calls));
+	samples_clear(&samples);
+}
+END_TEST
+
 int main(void)
 {
-	const TTest *const tests[] = {by_chance, files_with_bytes, kept, NULL};
+	const TTest *const tests[] = {by_chance, files_with_bytes, kept, several_threads, NULL};
 
 	return run_made("samples", tests);
 }

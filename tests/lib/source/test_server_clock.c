@@ -2,6 +2,8 @@
 #include "lib/source/server_clock.h"
 
 #include "tests/retriever/backend_support.h"
+#include "tests/retriever/core_tsan.h"
+#include "tests/pairs.h"
 
 #define SECOND INT64_C(1000000000)
 #define US     INT64_C(1000000) /* of a second */
@@ -112,6 +114,22 @@ START_TEST(listings)
 }
 END_TEST
 
+static void judge_one(void *arg)
+{
+	(void)arg;
+	judged(here, 1 * US, 1 * US);
+}
+
+START_TEST(several_threads)
+{
+	struct paired_call call = {judge_one, NULL};
+
+	start();
+	call_in_pairs(&call, 1);
+	g_free(made);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = tcase_create("all");
@@ -121,5 +139,6 @@ int main(void)
 	tcase_add_test(tcase, another_clock);
 	tcase_add_test(tcase, years_ahead);
 	tcase_add_test(tcase, listings);
+	tcase_add_test(tcase, several_threads);
 	return run_tcase(tcase);
 }

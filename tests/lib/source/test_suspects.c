@@ -4,6 +4,7 @@
 
 #include "lib/source/suspects.h"
 #include "tests/suite.h"
+#include "tests/pairs.h"
 
 static struct suspects suspects;
 static struct source_object root = {.path = (char *)""};
@@ -175,6 +176,44 @@ START_TEST(one_witness_of_each_kind_and_connection)
 }
 END_TEST
 
+static void recall_one(void *arg)
+{
+	struct backend_request req = request(BACKEND_READ, "dir/file", NULL);
+
+	suspects_recall(arg, &req);
+	suspects_hold(arg, &req, 0);
+}
+
+static void break_one(void *arg)
+{
+	struct backend_request req = request(BACKEND_READ, "dir/file", NULL);
+
+	suspects_break(arg, &req, 1, true);
+}
+
+static void answer_one(void *arg)
+{
+	const struct backend_request req = request(BACKEND_READ, "dir/file", NULL);
+
+	suspects_answered(arg, &req, 0, 0);
+}
+
+static void retry_all(void *arg)
+{
+	suspects_retry(arg);
+}
+
+START_TEST(several_threads)
+{
+	struct paired_call calls[] = {{recall_one, &suspects},
+				      {break_one, &suspects},
+				      {answer_one, &suspects},
+				      {retry_all, &suspects}};
+
+	call_in_pairs(calls, sizeof(calls) / sizeof(*calls));
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = tcase_create("suspects");
@@ -187,5 +226,6 @@ int main(void)
 	tcase_add_test(tcase, memory_is_bounded);
 	tcase_add_test(tcase, witnesses_are_others_that_were_answered);
 	tcase_add_test(tcase, one_witness_of_each_kind_and_connection);
+	tcase_add_test(tcase, several_threads);
 	return run_tcase(tcase);
 }

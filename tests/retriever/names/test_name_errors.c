@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "tests/retriever/core.h"
+#include "tests/pairs.h"
 
 #include "retriever/names/name_errors.h"
 #include "retriever/objects/errors.h"
@@ -121,6 +122,39 @@ START_TEST(a_listing_that_begins_anew)
 }
 END_TEST
 
+static void add_missing(void *arg)
+{
+	name_errors_add(arg, "a", -ENOENT, "a reason");
+}
+
+static void add_refusal(void *arg)
+{
+	name_errors_add_refusal(arg, "b", -EACCES, "a reason");
+}
+
+static void leave_out(void *arg)
+{
+	name_errors_leave_out(arg, "c");
+}
+
+static void refuse_one(void *arg)
+{
+	refuse(1);
+}
+
+START_TEST(several_threads)
+{
+	struct paired_call calls[] = {{add_missing, &name_errors},
+				      {add_refusal, &name_errors},
+				      {leave_out, &name_errors}};
+	struct paired_call pages = {refuse_one, &name_errors}; /* one after the other */
+
+	call_in_pairs(calls, G_N_ELEMENTS(calls));
+	for (size_t i = 0; i < G_N_ELEMENTS(calls); i++)
+		call_beside(&calls[i], &pages);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = tcase_create("name_errors");
@@ -130,6 +164,7 @@ int main(void)
 	tcase_add_test(tcase, what_fails);
 	tcase_add_test(tcase, what_it_means_for_the_directory);
 	tcase_add_test(tcase, what_vanishes);
+	tcase_add_test(tcase, several_threads);
 	tcase_add_test(tcase, names_without_end);
 	tcase_add_test(tcase, a_listing_that_begins_anew);
 	return run_tcase(tcase);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "tests/retriever/core_directory.h"
+#include "tests/pairs.h"
 
 #include "lib/report/losses.h"
 #include "retriever/names/skip_names.h"
@@ -41,6 +42,51 @@ START_TEST(i12_only_what_was_said)
 }
 END_TEST
 
+static int root_fd;
+
+static void take_some(void *skip)
+{
+	takes(skip, root_fd, "/bad");
+}
+
+static void take_untold(void *skip)
+{
+	skip_names_takes_untold(skip, root_fd, 5);
+}
+
+static void record_all(void *skip)
+{
+	skip_names_record(skip, core.retriever, "before");
+}
+
+static void count_all(void *skip)
+{
+	skip_names_count(skip);
+}
+
+static void reset_all(void *skip)
+{
+	skip_names_reset(skip);
+}
+
+START_TEST(several_threads)
+{
+	struct skip_names *skip = skip_names_new(true);
+	struct paired_call calls[] = {{take_some, skip},
+				      {take_untold, skip},
+				      {record_all, skip},
+				      {count_all, skip},
+				      {reset_all, skip}};
+
+	core_make(&core);
+	core_start(&core);
+	root_fd = core_root(&core);
+	call_in_pairs(calls, G_N_ELEMENTS(calls));
+	skip_names_unref(skip);
+	core_free_with(&core, root_fd);
+}
+END_TEST
+
 /* What is left out is in the report; what cannot be put there is an error. */
 START_TEST(i12_written_down)
 {
@@ -78,5 +124,6 @@ int main(void)
 
 	tcase_add_test(tcase, i12_only_what_was_said);
 	tcase_add_test(tcase, i12_written_down);
+	tcase_add_test(tcase, several_threads);
 	return run_tcase(tcase);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "tests/retriever/core.h"
+#include "tests/pairs.h"
 
 #include "retriever/progress/history.h"
 
@@ -131,6 +132,36 @@ START_TEST(of_a_volume)
 }
 END_TEST
 
+static void add_point(void *arg)
+{
+	static _Atomic gint64 time = 1000;
+
+	add(arg, time += HISTORY_INTERVAL, 1);
+}
+
+static void write_text(void *arg)
+{
+	size_t len;
+
+	g_free(history_text(arg, &len));
+}
+
+static void parse_text(void *arg)
+{
+	history_parse(arg, "");
+}
+
+START_TEST(several_threads)
+{
+	struct history *history = history_new();
+	struct paired_call calls[] = {
+		{add_point, history}, {write_text, history}, {parse_text, history}};
+
+	call_in_pairs(calls, G_N_ELEMENTS(calls));
+	history_free(history);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = core_tcase("history", 60);
@@ -139,5 +170,6 @@ int main(void)
 	tcase_add_test(tcase, spared);
 	tcase_add_test(tcase, damaged);
 	tcase_add_test(tcase, of_a_volume);
+	tcase_add_test(tcase, several_threads);
 	return run_tcase(tcase);
 }

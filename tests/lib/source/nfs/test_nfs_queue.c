@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "tests/suite.h"
+#include "tests/pairs.h"
 
 static struct nfs_queue queue;
 static struct backend_request demand, background;
@@ -81,6 +82,41 @@ START_TEST(nothing_comes_after_the_end)
 }
 END_TEST
 
+static void add_one(void *arg)
+{
+	struct backend_request *req = g_new0(struct backend_request, 1);
+
+	req->link.data = req;
+	ck_assert(nfs_queue_add(arg, req));
+}
+
+/* Its thread: who adds is another one. */
+static void take_one(void *arg)
+{
+	struct backend_request *req = nfs_queue_first(arg, false), *first;
+
+	nfs_queue_stops(arg, false, &first);
+	if (req)
+		nfs_queue_take(arg, req);
+	g_free(req);
+}
+
+START_TEST(several_threads)
+{
+	struct paired_call calls[] = {{add_one, &queue}, {take_one, &queue}};
+	struct backend_request *req;
+
+	start();
+	for (unsigned i = 0; i < 3; i++) {
+		call_beside(&calls[0], &calls[i % 2]);
+	}
+	nfs_queue_stop(&queue);
+	while ((req = nfs_queue_end(&queue)))
+		g_free(req);
+	nfs_queue_clear(&queue);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = tcase_create("nfs_queue");
@@ -88,5 +124,6 @@ int main(void)
 	tcase_add_test(tcase, demand_goes_first);
 	tcase_add_test(tcase, one_wakes_the_thread);
 	tcase_add_test(tcase, nothing_comes_after_the_end);
+	tcase_add_test(tcase, several_threads);
 	return run_tcase(tcase);
 }

@@ -2,6 +2,7 @@
 #include "lib/source/nfs/nfs_systems.h"
 
 #include "tests/retriever/backend_support.h"
+#include "tests/pairs.h"
 
 static struct nfs_systems *systems;
 static gint64 now = NFS_BELIEVED_US;
@@ -65,6 +66,35 @@ START_TEST(a_server_that_shows_ever_new_ones)
 }
 END_TEST
 
+static void show_one(void *arg)
+{
+	nfs_systems_see(arg, 8, now);
+}
+
+static void count_doubts(void *arg)
+{
+	nfs_systems_doubts(arg);
+}
+
+static void ask_and_believe(void *arg)
+{
+	GHashTable *asked = nfs_systems_ask(arg);
+
+	nfs_systems_believe(arg, asked);
+	g_hash_table_unref(asked);
+}
+
+START_TEST(several_threads)
+{
+	systems = nfs_systems_new();
+	struct paired_call calls[] = {
+		{show_one, systems}, {count_doubts, systems}, {ask_and_believe, systems}};
+
+	call_in_pairs(calls, G_N_ELEMENTS(calls));
+	nfs_systems_free(systems);
+}
+END_TEST
+
 START_TEST(without)
 {
 	nfs_systems_see(NULL, 5, 0);
@@ -80,6 +110,7 @@ int main(void)
 
 	tcase_add_test(tcase, what_the_root_was_asked_for);
 	tcase_add_test(tcase, a_server_that_shows_ever_new_ones);
+	tcase_add_test(tcase, several_threads);
 	tcase_add_test(tcase, without);
 	return run_tcase(tcase);
 }

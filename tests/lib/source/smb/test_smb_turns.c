@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "lib/source/smb/smb_turns.h"
 #include "tests/suite.h"
+#include "tests/pairs.h"
 
 #define FREE 16 /* losses of one pool, of a server with few connections */
 
@@ -140,6 +141,48 @@ START_TEST(ended_on_purpose)
 }
 END_TEST
 
+static void connect_once(void *arg)
+{
+	bool turn;
+
+	if (smb_turns_may_connect(arg, SMB_TRIAL, &turn))
+		smb_turns_connected(arg, turn);
+}
+
+static void fail_once(void *arg)
+{
+	smb_turns_failed(arg, true);
+}
+
+static void end_once(void *arg)
+{
+	smb_turns_ended(arg, SMB_TRIAL, true, false, false);
+}
+
+static void ask_all(void *arg)
+{
+	smb_turns_refused(arg);
+	smb_turns_lost_many(arg, SMB_TRIAL);
+}
+
+static void forgive_all(void *arg)
+{
+	smb_turns_forgive(arg, SMB_TRIAL);
+	smb_turns_add(arg);
+}
+
+START_TEST(several_threads)
+{
+	struct paired_call calls[] = {{connect_once, &turns},
+				      {fail_once, &turns},
+				      {end_once, &turns},
+				      {ask_all, &turns},
+				      {forgive_all, &turns}};
+
+	call_in_pairs(calls, sizeof(calls) / sizeof(*calls));
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = tcase_create("all");
@@ -152,5 +195,6 @@ int main(void)
 	tcase_add_test(tcase, one_tries_after_a_while);
 	tcase_add_test(tcase, one_tries_after_an_outage);
 	tcase_add_test(tcase, ended_on_purpose);
+	tcase_add_test(tcase, several_threads);
 	return run_tcase(tcase);
 }
