@@ -57,6 +57,23 @@ static inline void durable_wrote(int fd)
 	errno = saved;
 }
 
+/* It has the number of one that is gone, perhaps. */
+static inline void durable_made(int fd)
+{
+	const int saved = errno;
+	struct stat st;
+
+	if (!fstat(fd, &st)) {
+		g_autofree char *key = durable_key(&st);
+
+		g_mutex_lock(&durable_lock);
+		if (durable_changed)
+			g_hash_table_remove(durable_changed, key);
+		g_mutex_unlock(&durable_lock);
+	}
+	errno = saved;
+}
+
 /* A name in that directory came, went or changed. */
 static inline void durable_named(int dir, const char *path)
 {
@@ -162,8 +179,10 @@ int openat(int dir, const char *path, int flags, ...)
 	va_end(args);
 	const bool was = !makes || !faccessat(dir, path, F_OK, AT_SYMLINK_NOFOLLOW);
 	const int fd = DURABLE_REAL(openat, "openat64")(dir, path, flags, mode);
-	if (fd >= 0 && !was)
+	if (fd >= 0 && !was) {
+		durable_made(fd);
 		durable_named(dir, path);
+	}
 	return fd;
 }
 

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <time.h>
 
+#include "tests/durable.h"
 #include "tests/journal/place.h"
 
 /* An hour a second: the thread's sync is waited for with the real one. */
@@ -36,7 +37,12 @@ START_TEST(rows_go_after_a_sync)
 	leave_step(leave, store); /* not that often */
 	ck_assert_uint_eq(journal_store_leaving(store), 1);
 	leave_free(leave);
-	leave = leave_new(open(place, O_RDONLY | O_DIRECTORY));
+	const int dir = open(place, O_RDONLY | O_DIRECTORY);
+	const int fd = openat(dir, "changed", O_WRONLY | O_CREAT, 0600);
+	ck_assert_int_eq(write(fd, "x", 1), 1);
+	close(fd);
+	ck_assert(!is_durable_in(dir, "changed"));
+	leave = leave_new(dir);
 	skipped += 3600;
 	leave_step(leave, store);
 	/* What came after the sync began waits for the next one. */
@@ -50,6 +56,8 @@ START_TEST(rows_go_after_a_sync)
 	}
 	ck_assert_uint_eq(journal_store_leaving(store), 1);
 	ck_assert(!journal_store_find(store, &object, NULL));
+	ck_assert_durable_in(dir, "changed");
+	ck_assert_int_eq(unlinkat(dir, "changed", 0), 0);
 	ck_assert(journal_store_find(store, &later, NULL));
 	leave_free(leave);
 	journal_store_close(store);

@@ -21,6 +21,7 @@
 #include "common/record.h"
 #include "lib/base/filetree.h"
 #include "lib/report/omissions.h"
+#include "retriever/objects/private.h"
 #include "tests/suite.h"
 
 static char top[64];
@@ -30,6 +31,28 @@ static bool armed;	       /* it is killed at end_at */
 static const char *stays;      /* a name that cannot be removed */
 static const char *stuck;      /* one that cannot be opened */
 static const char *subvolume;  /* one that is another subvolume's */
+
+/* What a power cut might undo; unsafe: so much came too early for that. */
+static unsigned unsafe;
+static bool unmarked, removed, root_changed;
+
+int syncfs(int fd)
+{
+	unmarked = removed = false;
+	return (int)syscall(SYS_syncfs, fd);
+}
+
+int fsync(int fd)
+{
+	root_changed = root_changed && fd != root;
+	return (int)syscall(SYS_fsync, fd);
+}
+
+int renameat(int from_dir, const char *from, int to_dir, const char *to)
+{
+	unmarked = unmarked || !strcmp(to, PRIVATE_ABANDONED);
+	return (int)syscall(SYS_renameat2, from_dir, from, to_dir, to, 0);
+}
 
 static void step(void)
 {
@@ -45,6 +68,8 @@ int unlinkat(int fd, const char *name, int flags)
 	}
 	const int result = (int)syscall(SYS_unlinkat, fd, name, flags);
 
+	unsafe += unmarked;
+	removed = true;
 	step();
 	return result;
 }
@@ -77,6 +102,10 @@ int fremovexattr(int fd, const char *name)
 {
 	const int result = (int)syscall(SYS_fremovexattr, fd, name);
 
+	if (fd == root) {
+		unsafe += removed && !strcmp(name, XATTR_TOLD);
+		root_changed = true;
+	}
 	step();
 	return result;
 }
@@ -192,6 +221,8 @@ START_TEST(all_goes)
 	ck_assert_int_eq(removal_run(root, false, &failed), 0);
 	ck_assert_ptr_null(failed);
 	is_empty();
+	ck_assert(removed && !root_changed);
+	ck_assert_uint_eq(unsafe, 0);
 	ck_assert_int_eq(access("/etc/passwd", F_OK), 0);
 	ck_assert_int_eq(removal_run(root, false, &failed), 0); /* again */
 }

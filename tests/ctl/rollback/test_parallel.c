@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "ctl/rollback/parallel.h"
 
+#include "ctl/rollback/target_ops.h"
 #include "tests/ctl/rollback/trees.h"
 
 #define MANY 500
@@ -87,6 +88,46 @@ START_TEST(a_power_cut_here)
 }
 END_TEST
 
+static unsigned syncs_there;
+
+static int fail_sync(struct target *target)
+{
+	return syncs_there-- ? 0 : -EIO;
+}
+
+/* Nor is what cannot be made durable there. */
+START_TEST(a_power_cut_there)
+{
+	struct target_ops ops;
+	struct ledger_entry object;
+	struct way way;
+	GError *error = NULL;
+
+	trees_make("echo old >file && touch -d 2001-02-03 file");
+	change("file", JOURNAL_DATA, "echo new >file");
+	const struct migrate_binding handle = handle_of("file");
+	way_begin_run(&way);
+	const struct target_ops *real = way.target->ops;
+	ops = *real;
+	ops.sync = fail_sync;
+	way.target->ops = &ops;
+	syncs_there = (unsigned)_i;
+	ck_assert(!carry_out(way.tree, &stop_now, &way.done, &error));
+	ck_assert_ptr_nonnull(strstr(error->message, "is not durable"));
+	g_clear_error(&error);
+	way.target->ops = real;
+	way_close(&way);
+	struct ledger *ledger = ledger_open("/mnt/carried", switched, true, NULL);
+	if (ledger_get(ledger, &handle, &object)) {
+		ck_assert_uint_eq(object.generation, 0);
+		ledger_clear(&object);
+	}
+	ledger_close(ledger);
+	open_store();
+	go_back_whole();
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = tcase_create("all");
@@ -95,5 +136,6 @@ int main(void)
 	tcase_add_test(tcase, many);
 	tcase_add_test(tcase, without_room);
 	tcase_add_loop_test(tcase, a_power_cut_here, 0, 3);
+	tcase_add_loop_test(tcase, a_power_cut_there, 0, 2);
 	return run_tcase(tcase);
 }

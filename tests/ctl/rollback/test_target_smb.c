@@ -96,6 +96,39 @@ START_TEST(what_has_no_words)
 }
 END_TEST
 
+static unsigned flushes;
+
+int __real_smb_flush(struct smb_call *call, const char *path, const char *stream);
+int __wrap_smb_flush(struct smb_call *call, const char *path, const char *stream);
+int __wrap_smb_flush(struct smb_call *call, const char *path, const char *stream)
+{
+	flushes++;
+	return __real_smb_flush(call, path, stream);
+}
+
+/* What is written is durable before attributes are given, which may forbid it afterwards. */
+START_TEST(durable_before_attributes)
+{
+	const struct attrs attrs = {.st = {.st_mode = S_IFREG | 0600},
+				    .xattrs = g_hash_table_new(g_str_hash, g_str_equal)};
+	struct target_file *file;
+
+	begin();
+	ck_assert_int_eq(target_create(target, "written", &file), 0);
+	ck_assert_int_eq(target_file_resize(file, 4), 0);
+	ck_assert_int_eq(target_file_write(file, "text", 4, 0), 0);
+	flushes = 0;
+	ck_assert_int_eq(target_file_give(file, &attrs, &config, count, NULL), 0);
+	ck_assert_uint_eq(flushes, 1);
+	ck_assert_int_eq(target_file_sync(file), 0);
+	ck_assert_uint_eq(flushes, 1);
+	target_file_close(file);
+	ck_assert_int_eq(target_remove(target, "written", false), 0);
+	g_hash_table_unref(attrs.xattrs);
+	end();
+}
+END_TEST
+
 /* base: NULL, or what may have what never came here. */
 static void write_to(const char *path, char byte, size_t len, const struct attrs_base *base)
 {
@@ -235,5 +268,6 @@ int main(int argc, char **argv)
 	tcase_add_test(tcase, what_has_no_words);
 	tcase_add_test(tcase, data);
 	tcase_add_test(tcase, i7_held);
+	tcase_add_test(tcase, durable_before_attributes);
 	return run_beside_server(tcase, argv);
 }

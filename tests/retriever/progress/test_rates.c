@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "tests/retriever/core.h"
+#include "tests/durable.h"
 
 #include <sys/statvfs.h>
 
 #include "lib/config/calendar.h"
+#include "lib/report/losses.h"
 #include "lib/source/gate.h"
 #include "retriever/objects/errors.h"
 #include "retriever/progress/limits_set.h"
@@ -140,12 +142,25 @@ START_TEST(within_a_file)
 }
 END_TEST
 
+/* They are saved each second, whether anything else makes them durable or not. */
+START_TEST(losses_become_durable)
+{
+	core_make(&core);
+	core_start(&core);
+	ck_assert_int_eq(losses_add(core.retriever->losses, LOSS_ACL, "/a", "why"), 0);
+	while (!is_durable_in(core.retriever->private_fd, LOSSES_FILE))
+		g_usleep(10000);
+	core_free(&core);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = core_tcase("rates", 30);
 
 	tcase_add_test(tcase, follow_the_counters);
 	tcase_add_test(tcase, nothing_moves);
+	tcase_add_test(tcase, losses_become_durable);
 	tcase_add_test(tcase, less_than_before);
 	tcase_add_test(tcase, what_is_left);
 	tcase_add_test(tcase, what_keeps_it);
