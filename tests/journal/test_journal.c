@@ -117,9 +117,29 @@ START_TEST(notes)
 	ck_assert_uint_eq(state.gaps, 0);
 	ck_assert_int_eq(flags_of("volume/f"), JOURNAL_MADE | JOURNAL_DATA);
 	ck_assert_int_eq(flags_of("volume/before"), -1);
+	ck_assert_uint_eq(state_now(false).scans, 0); /* nothing is missed, and nobody asked */
 	state = state_now(true);
 	ck_assert_uint_ge(state.scans, 1);
 	stop();
+}
+END_TEST
+
+/* What is asked just before the process waits wakes it. */
+START_TEST(asked_before_it_waits)
+{
+	int status;
+
+	child = fork();
+	if (child == 0) {
+		g_autofree char *root = path_of("volume");
+
+		signal(SIGTERM, SIG_DFL); /* libcheck's ends the group */
+		working = journal_new(root, store_dir, "/nowhere", is_attached, NULL);
+		journal_ask(working, JOURNAL_ASK_COMMIT);
+		_exit(journal_work(working, -1, NULL) ? 0 : 1);
+	}
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert_int_eq(status, 0);
 }
 END_TEST
 
@@ -426,6 +446,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tcase, tree_make, tree_remove);
 	tcase_add_test(tcase, notes);
+	tcase_add_test(tcase, asked_before_it_waits);
 	tcase_add_test(tcase, lost_after_the_end);
 	tcase_add_test(tcase, killed);
 	tcase_add_test(tcase, in_part);
