@@ -191,7 +191,7 @@ static void do_pass(struct crawl *crawl, unsigned flags)
 {
 	walk_begin(crawl->walk, flags);
 	while (!walk_over(crawl->walk) && going_on(crawl)) {
-		unsigned window = crawl->lists.all->len ? 0 : window_of(crawl);
+		unsigned window = lists_any(&crawl->lists) ? 0 : window_of(crawl);
 		int wait = walk_step(crawl->walk, window, clock_ms());
 
 		if (!walk_over(crawl->walk))
@@ -341,7 +341,7 @@ static enum crawl_exit crawl(struct crawl *crawl)
 	if (prepare_crawl(crawl)) {
 		if (!lists)
 			step = do_passes(crawl);
-		while (going_on(crawl) && (crawl->lists.all->len || (lists && crawl->lists.others)))
+		while (going_on(crawl) && lists_any(&crawl->lists))
 			poll_once(crawl, -1);
 		if (going_on(crawl) && lists)
 			return crawl->lists.failed ? CRAWL_LEFT : CRAWL_WHOLE;

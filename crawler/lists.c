@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "crawler/paths.h"
@@ -13,14 +14,16 @@
 #include "lib/base/fetch_list.h"
 #include "lib/base/text.h"
 
-#define LOOK_MS 1000
+#define LOOK_MS	  1000
+#define LISTS_MAX 4 /* at a time: each may have MAX_FETCHING descriptors, of 1024 */
 
 struct list {
-	char *name, *text;
+	char *name;
 	int fd;
 	struct fetch_list head, saved;
-	GPtrArray *paths; /* in text */
-	struct walk *walk;
+	GMappedFile *text;
+	GPtrArray *paths;  /* in text */
+	struct walk *walk; /* NULL: another crawler works on it */
 };
 
 static void list_free(gpointer p)
@@ -29,12 +32,22 @@ static void list_free(gpointer p)
 
 	if (list->walk)
 		walk_free(list->walk);
-	if (list->paths)
-		g_ptr_array_unref(list->paths);
+	g_clear_pointer(&list->paths, g_ptr_array_unref);
+	g_clear_pointer(&list->text, g_mapped_file_unref);
 	close(list->fd);
-	g_free(list->text);
 	g_free(list->name);
 	g_free(list);
+}
+
+/* What stands at *at, with a NUL; *at goes behind it.  NULL: nothing. */
+static const char *take_text(GMappedFile *file, size_t *at)
+{
+	const size_t len = g_mapped_file_get_length(file);
+	const char *text = g_mapped_file_get_contents(file) + *at;
+	const char *end = *at < len ? memchr(text, 0, len - *at) : NULL;
+
+	*at += end ? (size_t)(end + 1 - text) : 0;
+	return end ? text : NULL;
 }
 
 static const char *reason_of(int status)
@@ -68,15 +81,15 @@ static void path_done(void *arg, const char *const *paths, guint n, int status)
 /* Splits the text; what failed before is tried again.  FALSE: it is damaged. */
 static bool read_paths(struct list *list, struct lists *lists)
 {
-	g_autofree char *file = g_build_filename(lists->directory, list->name, NULL);
-	size_t len, at = FETCH_LIST_HEAD;
+	size_t at = FETCH_LIST_HEAD;
+	const char *path;
 
-	if (!g_file_get_contents(file, &list->text, &len, NULL))
-		return false;
+	list->text = g_mapped_file_new_from_fd(list->fd, FALSE, NULL);
 	list->paths = g_ptr_array_new();
-	for (; list->paths->len < list->head.paths && at < len; at += strlen(list->text + at) + 1)
-		g_ptr_array_add(list->paths, list->text + at);
-	if (list->paths->len < list->head.paths || at > len || ftruncate(list->fd, (off_t)at) ||
+	while (list->text && list->paths->len < list->head.paths &&
+	       (path = take_text(list->text, &at)))
+		g_ptr_array_add(list->paths, (char *)path);
+	if (list->paths->len < list->head.paths || ftruncate(list->fd, (off_t)at) ||
 	    lseek(list->fd, 0, SEEK_END) < 0)
 		return false;
 	paths_sort(list->paths);
@@ -86,13 +99,12 @@ static bool read_paths(struct list *list, struct lists *lists)
 
 static void tell_failures(struct lists *lists, const struct list *list)
 {
-	g_autofree char *file = g_build_filename(lists->directory, list->name, NULL), *text = NULL;
-	size_t len, n = 0;
+	g_autoptr(GMappedFile) file = g_mapped_file_new_from_fd(list->fd, FALSE, NULL);
+	size_t at = FETCH_LIST_HEAD;
+	const char *text;
 
-	if (!g_file_get_contents(file, &text, &len, NULL))
-		return;
-	for (size_t at = FETCH_LIST_HEAD; at < len; at += strlen(text + at) + 1, n++) {
-		g_autofree char *line = text_line(text[at] ? text + at : ".");
+	for (uint64_t n = 0; file && (text = take_text(file, &at)); n++) {
+		g_autofree char *line = text_line(*text ? text : ".");
 
 		if (n >= list->head.paths)
 			fprintf(stderr, "%s%s", line, (n - list->head.paths) % 2 ? "\n" : ": ");
@@ -100,40 +112,50 @@ static void tell_failures(struct lists *lists, const struct list *list)
 	lists->failed += list->head.failed;
 }
 
-/* It is through. */
-static void end_list(struct lists *lists, const struct list *list)
+/* It is through.  there: nobody has told it and removed it. */
+static void end_list(struct lists *lists, const struct list *list, bool there)
 {
 	g_autofree char *file = g_build_filename(lists->directory, list->name, NULL);
 
 	if (lists->tell)
 		tell_failures(lists, list);
-	if (lists->tell || !list->head.failed)
+	if (there && (lists->tell || !list->head.failed))
 		unlink(file);
 }
 
-static void begin_list(struct lists *lists, const char *name, int fd)
+/* Once.  FALSE. */
+static bool tell_damage(struct lists *lists, const struct list *list)
 {
-	struct list *list = g_new0(struct list, 1);
-	unsigned flags = MIGRATE_FIRST;
-
-	list->name = g_strdup(name);
-	list->fd = fd;
-	if (fetch_list_load(fd, &list->head) && !flock(fd, LOCK_EX | LOCK_NB)) {
-		const bool through = list->head.done == list->head.paths;
-
-		if (through && lists->tell)
-			end_list(lists, list);
-		if (!through && read_paths(list, lists)) {
-			flags |= list->head.names_only ? 0 : MIGRATE_DATA;
-			g_ptr_array_add(lists->all, list);
-			walk_begin_paths(list->walk, flags, list->head.since, list->paths,
-					 path_done, list);
-			return;
-		}
-	} else if (errno == EWOULDBLOCK) {
-		lists->others = true;
+	if (lists->tell && !lists->next_look) {
+		fprintf(stderr,
+			"%s/%s is damaged, and nothing of it is brought: remove it, and list the "
+			"paths again\n",
+			lists->directory, list->name);
+		lists->failed++;
 	}
-	list_free(list);
+	return false;
+}
+
+/* Whether there is something to be done for it, or to be waited for. */
+static bool take_up(struct lists *lists, struct list *list)
+{
+	unsigned flags = MIGRATE_FIRST;
+	struct stat st;
+
+	if (flock(list->fd, LOCK_EX | LOCK_NB))
+		return lists->tell && errno == EWOULDBLOCK;
+	if (!fetch_list_load(list->fd, &list->head) || fstat(list->fd, &st))
+		return tell_damage(lists, list);
+	if (!st.st_nlink || list->head.done >= list->head.paths) {
+		if (lists->tell)
+			end_list(lists, list, st.st_nlink);
+		return false;
+	}
+	if (!read_paths(list, lists))
+		return tell_damage(lists, list);
+	flags |= list->head.names_only ? 0 : MIGRATE_DATA;
+	walk_begin_paths(list->walk, flags, list->head.since, list->paths, path_done, list);
+	return true;
 }
 
 static bool has_begun(const struct lists *lists, const char *name)
@@ -149,16 +171,28 @@ static void look_for_lists(struct lists *lists)
 	GDir *dir = g_dir_open(lists->directory, 0, NULL);
 	const char *name;
 
-	lists->others = false;
-	while (dir && (name = g_dir_read_name(dir))) {
-		g_autofree char *file = g_build_filename(lists->directory, name, NULL);
-		int fd = g_ascii_isdigit(*name) && !has_begun(lists, name)
-				 ? open(file, O_RDWR | O_NOFOLLOW | O_CLOEXEC)
-				 : -1;
+	for (guint i = lists->all->len; i-- > 0;) {
+		struct list *list = lists->all->pdata[i];
 
-		errno = 0;
-		if (fd >= 0)
-			begin_list(lists, name, fd);
+		if (!list->walk && !take_up(lists, list))
+			g_ptr_array_remove_index(lists->all, i);
+	}
+	lists->more = false;
+	while (dir && !lists->more && (name = g_dir_read_name(dir))) {
+		g_autofree char *file = g_build_filename(lists->directory, name, NULL);
+
+		if (!g_ascii_isdigit(*name) || has_begun(lists, name))
+			continue;
+		lists->more = lists->all->len == LISTS_MAX;
+		int fd = lists->more ? -1 : open(file, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+		if (fd < 0)
+			continue;
+		struct list *list = g_new0(struct list, 1);
+		*list = (struct list){.name = g_strdup(name), .fd = fd};
+		if (take_up(lists, list))
+			g_ptr_array_add(lists->all, list);
+		else
+			list_free(list);
 	}
 	g_clear_pointer(&dir, g_dir_close);
 }
@@ -178,6 +212,11 @@ void lists_end(struct lists *lists)
 	g_clear_pointer(&lists->directory, g_free);
 }
 
+bool lists_any(const struct lists *lists)
+{
+	return lists->all->len || lists->more;
+}
+
 int lists_step(struct lists *lists, unsigned window, int64_t now_ms)
 {
 	const unsigned share = window ? MAX(window / MAX(lists->all->len, 1), 1) : 0;
@@ -189,13 +228,18 @@ int lists_step(struct lists *lists, unsigned window, int64_t now_ms)
 	}
 	for (guint i = lists->all->len; i-- > 0;) {
 		struct list *list = lists->all->pdata[i];
+		if (!list->walk)
+			continue;
 		const int wait = walk_step(list->walk, share, now_ms);
 
 		if (memcmp(&list->head, &list->saved, sizeof(list->head)))
 			fetch_list_save(list->fd, &list->head);
 		list->saved = list->head;
 		if (walk_over(list->walk)) {
-			end_list(lists, list);
+			if (list->head.done >= list->head.paths)
+				end_list(lists, list, true);
+			else
+				lists->failed += list->head.paths - list->head.done;
 			g_ptr_array_remove_index(lists->all, i);
 		} else if (wait >= 0) {
 			soonest = soonest < 0 ? wait : MIN(soonest, wait);

@@ -10,10 +10,10 @@
 struct migrate_volume;
 
 struct lists {
-	GPtrArray *all;	 /* those that are worked on here */
-	bool others;	 /* another crawler works on one */
 	uint64_t failed; /* paths of those that were told */
 	/* private */
+	GPtrArray *all;
+	bool more; /* lists than are worked on at a time */
 	int root_fd;
 	struct migrate_volume *volume;
 	char *directory;
@@ -27,6 +27,8 @@ void lists_begin(struct lists *lists, const char *root, int root_fd, struct migr
 		 bool tell);
 /* As walk_free(). */
 void lists_end(struct lists *lists);
+/* Whether there are lists to work on; with tell, or to wait for while another crawler has them. */
+bool lists_any(const struct lists *lists);
 /* Looks for new lists now and then, and works on all of them as walk_step() does. */
 int lists_step(struct lists *lists, unsigned window, int64_t now_ms);
 

@@ -105,22 +105,67 @@ START_TEST(what_is_no_list_is_left_alone)
 	ck_assert(g_file_set_contents(DIRECTORY "/2", "quickmigrate", -1, NULL));
 	ck_assert(g_file_set_contents(DIRECTORY "/other", "", 0, NULL));
 	work(false);
-	ck_assert(there("1") && there("2") && there("other") && !lists.others);
+	ck_assert(there("1") && there("2") && there("other") && !lists_any(&lists));
 	lists_end(&lists);
 }
 END_TEST
 
+/* Which tells what failed and removes it; then there is another list of this number. */
 START_TEST(another_crawler_works_on_it)
 {
-	make_list("1", (const char *[]){"a", NULL}, 1);
-	int fd = open(DIRECTORY "/1", O_RDONLY | O_CLOEXEC);
+	const struct fetch_list through = {.paths = 1, .done = 1, .failed = 1};
+	const char *const gone[] = {"a/gone", NULL};
+
+	make_list("1", (const char *[]){"a", "was/there", "no reason", NULL}, 1);
+	int fd = open(DIRECTORY "/1", O_RDWR | O_CLOEXEC);
 	ck_assert_int_eq(flock(fd, LOCK_EX), 0);
-	work(true);
-	ck_assert(lists.others && there("1"));
+	work(false);
+	ck_assert(!lists_any(&lists) && there("1"));
 	lists_end(&lists);
+	lists_begin(&lists, "/mnt", root, NULL, true);
+	lists_step(&lists, 4, 1000);
+	ck_assert(lists_any(&lists) && there("1"));
+	ck_assert_int_eq(fetch_list_save(fd, &through), 0);
+	ck_assert_int_eq(unlink(DIRECTORY "/1"), 0);
+	make_list("1", gone, 1);
 	close(fd);
-	work(true);
-	ck_assert(!lists.others && !there("1"));
+	for (int64_t now = 2000; lists_any(&lists); now += 1000)
+		lists_step(&lists, 4, now);
+	ck_assert_uint_eq(lists.failed, 2);
+	ck_assert(!there("1"));
+	lists_end(&lists);
+}
+END_TEST
+
+/* Each of them may have many descriptors. */
+START_TEST(so_many_at_a_time)
+{
+	for (unsigned i = 1; i <= 20; i++)
+		make_list(g_strdup_printf("%u", i), (const char *[]){"a", NULL}, 1);
+	const unsigned before = tree_open_fds();
+	lists_begin(&lists, "/mnt", root, NULL, true);
+	ck_assert_uint_le(tree_open_fds(), before + 4);
+	for (int64_t now = 0; lists_any(&lists); now += 1000)
+		lists_step(&lists, 4, now);
+	for (unsigned i = 1; i <= 20; i++)
+		ck_assert(!there(g_strdup_printf("%u", i)));
+	ck_assert_uint_eq(lists.failed, 0);
+	lists_end(&lists);
+}
+END_TEST
+
+START_TEST(damage_is_told)
+{
+	const struct fetch_list senseless = {.done = 1};
+
+	make_list("1", (const char *[]){"a", NULL}, 2);
+	make_list("2", (const char *[]){NULL}, 0);
+	int fd = open(DIRECTORY "/2", O_RDWR | O_CLOEXEC);
+	ck_assert_int_eq(fetch_list_save(fd, &senseless), 0);
+	close(fd);
+	ck_assert_ptr_nonnull(strstr(work(true), "/1 is damaged"));
+	ck_assert(there("1") && !there("2"));
+	ck_assert_uint_eq(lists.failed, 1);
 	lists_end(&lists);
 }
 END_TEST
@@ -135,5 +180,7 @@ int main(void)
 	tcase_add_test(tcase, what_failed_is_kept_until_it_is_told);
 	tcase_add_test(tcase, what_is_no_list_is_left_alone);
 	tcase_add_test(tcase, another_crawler_works_on_it);
+	tcase_add_test(tcase, so_many_at_a_time);
+	tcase_add_test(tcase, damage_is_told);
 	return run_tcase(tcase);
 }
