@@ -32,7 +32,10 @@ static bool parse_younger(int64_t *since)
 			"fetch: --younger-than=%s: give a number up to 100000 and s, m, h, "
 			"d or w, such as 30d",
 			opt_younger);
-	*since = g_get_real_time() * 1000 - (int64_t)number * seconds[unit - units] * CTL_NS;
+	const int64_t from =
+		g_get_real_time() / G_USEC_PER_SEC - (int64_t)number * seconds[unit - units];
+
+	*since = MAX(from, G_MININT64 / CTL_NS) * CTL_NS;
 	return true;
 }
 
@@ -42,7 +45,7 @@ static bool add_path(const char *root, const char *path, GString *paths)
 	const size_t len = strlen(root);
 	const gsize before = paths->len;
 	const bool absolute = *path == '/';
-	bool below = !absolute || (!strncmp(path, root, len) && strchr("/", path[len]));
+	bool below = absolute ? !strncmp(path, root, len) && strchr("/", path[len]) : *path;
 	g_auto(GStrv) names = g_strsplit(path + (absolute && below ? len : 0), "/", -1);
 
 	for (char **name = names; *name && below; name++) {
@@ -143,9 +146,11 @@ static enum ctl_exit make_list(const struct ctl *ctl, GKeyFile *status)
 	for (char **path = ctl->arguments; *path; path++)
 		outside |= !add_path(root, *path, paths);
 	if (!opt_list && !*ctl->arguments)
-		add_path(root, "", paths);
+		add_path(root, ".", paths);
 	for (gsize i = 0; i < paths->len; i++)
 		list.paths += !paths->str[i];
+	if (!list.paths && !outside)
+		ctl_complain("fetch: %s: no paths in it", opt_list);
 	int ret = list.paths ? save_list(directory, &list, paths, &number) : 0;
 	if (ret) {
 		ctl_complain("fetch: %s: %s", directory, g_strerror(-ret));
@@ -173,7 +178,8 @@ static enum ctl_exit run_fetch(const struct ctl *ctl)
 	if (result)
 		return result;
 	if (strcmp(state, "migrating") && strcmp(state, "whole")) {
-		ctl_complain("fetch: %s is %s: there is nothing to bring", ctl->volume, state);
+		ctl_complain("fetch: %s is %s: only while it migrates lists are worked on",
+			     ctl->volume, state);
 		return CTL_REFUSED;
 	}
 	result = lists ? make_list(ctl, status) : CTL_OK;

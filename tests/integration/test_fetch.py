@@ -169,9 +169,13 @@ def what_is_listed(args):
     status, said = fetch(migration, '--wait', '--list', '-', stdin=b'a/004\n\nb/005\n')
     same((status, len(read_in_order(old))), (0, 7), f'lines: {said}')
     # by age, of directories and files; what is whole is not asked for again
-    for path, n in (('deep', 9), ('deep/er/old', 9)):
-        status, said = fetch(migration, '--wait', '--younger-than', '30d', path)
-        same((status, len(read_in_order(old))), (0, n), f'younger than 30d in {path}: {said}')
+    for age, path, n in (('30d', 'deep', 9), ('30d', 'deep/er/old', 9), ('99999w', 'deep/er/old', 10)):
+        status, said = fetch(migration, '--wait', '--younger-than', age, path)
+        same((status, len(read_in_order(old))), (0, n), f'younger than {age} in {path}: {said}')
+    status, said = fetch(migration, '--list', '-', stdin=b'\n')
+    same((status, 'no paths in it' in said), (0, True), f'an empty list: {said}')
+    status, said = fetch(migration, '')
+    same((status, 'left out' in said, lists()), (2, True, []), f'an empty path: {said}')
     same(fetch(migration, '--younger-than', '30', 'deep')[0], 2, 'an age without its unit')
     same(fetch(migration)[0], 2, 'exit status without anything')
     same(fetch(migration, '--wait', 'deep')[0], 0, 'exit status')
