@@ -12,7 +12,8 @@
 #include "lib/source/source_windows.h"
 #include "retriever/objects/links.h"
 
-#define MARK "retention" /* in the names of struct omissions */
+#define MARK	  "retention" /* in the names of struct omissions */
+#define CLOCK_OFF 86400	      /* s; a file that was just read has such a date by another clock */
 
 static char *date_text(int64_t seconds)
 {
@@ -31,16 +32,20 @@ void retention_note(const struct volume_config *config, const struct source_attr
 	const bool flagged = xattrs && xattrs->immutable;
 	const int64_t until =
 		attr->far_atime ? attr->far_atime : migrate_timespec(attr->atime).tv_sec;
+	const int64_t now = time(NULL);
+	const bool keeps = flagged || until > now + CLOCK_OFF;
 
-	if (!S_ISREG(attr->mode) || !(flagged || (read_only && until > time(NULL))))
+	if (!S_ISREG(attr->mode) || !(flagged || (read_only && until > now)))
 		return;
 	g_autofree char *date = flagged ? g_strdup("chattr -i") : date_text(until);
 
 	attributes_lose(carried, LOSS_RETENTION, "under retention until %s, which %s", date,
-			config->retention == RETENTION_IMMUTABLE
-				? "chattr +i keeps here, once its directory is whole"
-				: "nothing keeps here: see retention in quickmigrate.conf(5)");
-	omissions_add(&carried->left, MARK);
+			config->retention != RETENTION_IMMUTABLE
+				? "nothing keeps here: see retention in quickmigrate.conf(5)"
+			: keeps ? "chattr +i keeps here, once its directory is whole"
+				: "nothing keeps here: it is within a day");
+	if (keeps)
+		omissions_add(&carried->left, MARK);
 }
 
 /* Whether nothing is left to be done to it. */

@@ -3,7 +3,8 @@
  * Files that must not be changed on the old server until a date: nobody may write the file, or it
  * is read-only by SMB, and its time of access lies in the future; or, of a local tree, chattr +i.
  *
- * Each is a line of the report, and has a mark (omissions.h) before it can be seen.  With
+ * Each is a line of the report, and has a mark (omissions.h) before it can be seen, unless the date
+ * is within a day: that may be a reading by a clock that is ahead of this one.  With
  * `retention = immutable` a marked file becomes immutable once nothing is left to be done to it: it
  * is whole, its directory has all names, and there is no provisional name (links.h).
  *
@@ -18,8 +19,8 @@
 
 #include "retriever/making/attributes_result.h"
 
-/* Adds the loss and the mark if the old server's object is under retention now.  xattrs: NULL where
- * the old server was not asked.  Any thread; does not block. */
+/* Adds the loss, and the mark, if the old server's object is under retention now.  xattrs: NULL
+ * where the old server was not asked.  Any thread; does not block. */
 void retention_note(const struct volume_config *config, const struct source_attr *attr,
 		    const struct source_xattrs *xattrs, struct attributes_result *carried);
 /* Makes a whole object immutable, as above; else does nothing.  fd: of name in dir_fd, O_PATH too.
