@@ -102,6 +102,8 @@ extern const GOptionEntry ctl_options_volumes[];
 
 /* Prints one line on stderr, with the program's name before it.  Returns FALSE. */
 gboolean ctl_complain(const char *format, ...) G_GNUC_PRINTF(1, 2);
+/* A file's text; NULL with a complaint.  !needed: "" of one that is not there.  g_free. */
+char *ctl_read_text(const char *file, bool needed);
 /* Prints in the same way what might come next, where nothing went wrong; only if stdout and stderr
  * are a terminal, so that it is not in the midst of what another program shows of the output. */
 void ctl_hint(const char *format, ...) G_GNUC_PRINTF(1, 2);

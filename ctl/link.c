@@ -36,6 +36,24 @@ gboolean ctl_complain(const char *format, ...)
 	return FALSE;
 }
 
+char *ctl_read_text(const char *file, bool needed)
+{
+	g_autoptr(GError) error = NULL;
+	g_autofree char *text = NULL;
+	gsize len = 0;
+
+	if (!g_file_get_contents(file, &text, &len, &error)) {
+		if (!needed && g_error_matches(error, G_FILE_ERROR, G_FILE_ERROR_NOENT))
+			return g_strdup("");
+		ctl_complain("%s", error->message);
+		return NULL;
+	}
+	if (strlen(text) == len)
+		return g_steal_pointer(&text);
+	ctl_complain("%s: it holds a NUL byte: it must be a text file, in UTF-8", file);
+	return NULL;
+}
+
 void ctl_hint(const char *format, ...)
 {
 	va_list args;

@@ -8,11 +8,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/base/csv.h"
 #include "lib/base/text.h"
 #include "lib/config/parse.h"
 #include "lib/config/sids.h"
 
-#define NAME_AND_SID "^[ \\t]*(.+?)[ \\t,]+(S-1-[0-9a-fx-]+)(?:[ \\t,]+(user|group))?[ \\t]*$"
+#define NAME_AND_SID                                                                               \
+	"^[ \\t]*+(.*[^ \\t,])[ \\t,]++(S-1-[0-9a-fx-]+)(?:[ \\t,]++(user|group))?[ \\t]*$"
 
 static char **opt_old, **opt_new;
 static const char *opt_check;
@@ -50,13 +52,14 @@ static void free_account(gpointer data)
 
 enum by { BY_NAME, BY_ANY_CASE, BY_ID };
 
-/* Names of SIDs are the same in any case. */
+/* Names of SIDs are the same in any case; not so "ss" and a sharp s, which are one in capitals. */
 static char *index_key(enum by by, enum kind kind, const char *text)
 {
-	g_autofree char *shown = text_printable(text), *folded = g_utf8_casefold(shown, -1);
+	g_autofree char *shown = text_printable(text);
+	g_autofree char *up = g_utf8_strup(shown, -1), *down = g_utf8_strdown(shown, -1);
 	const bool folds = by == BY_ANY_CASE || kind == SID;
 
-	return g_strdup_printf("%d%d%s", by, kind, folds ? folded : text);
+	return g_strdup_printf("%d%d%s\n%s", by, kind, folds ? up : text, folds ? down : "");
 }
 
 static struct account *find_account(const struct accounts *accounts, enum by by, enum kind kind,
@@ -125,7 +128,7 @@ static bool take_line(struct accounts *accounts, const char *line)
 	if (n == 7 || n == 4)
 		return take_number(accounts, n == 7 ? USER : GROUP, fields[0], fields[2]);
 	if (!g_regex_match(regex, line, 0, &match))
-		return !*line || *line == '#';
+		return strchr("#", line[strspn(line, " \t")]);
 	g_autofree char *name = g_match_info_fetch(match, 1), *text = g_match_info_fetch(match, 2);
 	if (!sid_parse(text, &sid))
 		return false;
@@ -173,7 +176,7 @@ static void take_dump(struct accounts *accounts, const char *file, const char *t
 {
 	g_auto(GStrv) breaks = g_strsplit(text, "\r\n", -1);
 	g_autofree char *plain = g_strjoinv("\n", breaks);
-	const bool ldif = g_regex_match_simple("\\A(#.*\\n|\\n)*(dn|version):", plain,
+	const bool ldif = g_regex_match_simple("\\A(#.*\\n( .*\\n)*|\\n)*(dn|version):", plain,
 					       G_REGEX_RAW | G_REGEX_CASELESS, 0);
 	g_auto(GStrv) items = g_strsplit(plain, ldif ? "\n\n" : "\n", -1);
 	unsigned line = 1;
@@ -182,8 +185,8 @@ static void take_dump(struct accounts *accounts, const char *file, const char *t
 		if (!(ldif ? take_ldif_entry : take_line)(accounts, *item)) {
 			ctl_complain("%s:%u: %s", file, line,
 				     ldif ? "not one name and one number"
-					  : "not of passwd (7 fields), nor of group (4 fields), "
-					    "nor a name and a SID");
+					  : "neither a name and a number up to 4294967294, of "
+					    "passwd (7 fields) or group (4), nor a name and a SID");
 			accounts->broken = true;
 		}
 		for (const char *p = *item; *p; p++)
@@ -197,15 +200,12 @@ static bool read_dumps(struct accounts *accounts, char **files)
 	accounts->list = g_ptr_array_new_with_free_func(free_account);
 	accounts->index = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
 	for (; files && *files; files++) {
-		g_autoptr(GError) error = NULL;
-		g_autofree char *text = NULL;
-		gsize len;
+		g_autofree char *text = ctl_read_text(*files, true);
 
-		if (!g_file_get_contents(*files, &text, &len, &error))
-			return ctl_complain("map-ids: %s", error->message);
-		if (strlen(text) != len)
-			return ctl_complain("map-ids: %s: it holds a NUL byte", *files);
-		take_dump(accounts, *files, text);
+		if (!text)
+			return false;
+		take_dump(accounts, *files,
+			  text + (g_str_has_prefix(text, BYTE_ORDER_MARK) ? 3 : 0));
 	}
 	return true;
 }

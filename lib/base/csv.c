@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#define BYTE_ORDER_MARK "\357\273\277"
-
 void csv_init(struct csv *csv, const char *text)
 {
 	*csv = (struct csv){.cells = g_ptr_array_new_with_free_func(g_free), .next = 1};

@@ -6,6 +6,8 @@
 #include <glib.h>
 #include <stdbool.h>
 
+#define BYTE_ORDER_MARK "\357\273\277" /* some editors put it before a text */
+
 struct csv {
 	GPtrArray *cells;  /* of the row, char * */
 	unsigned line;	   /* where the row begins, from 1 */

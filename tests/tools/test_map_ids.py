@@ -72,6 +72,24 @@ class MapIds(unittest.TestCase):
             "user 2000, otto: nobody here has that name; it keeps its number, and is anna here, as 1000 is: two become one",
             "user 3000, berta: nobody here has that name; it keeps its number, and is dora here"])
 
+    def test_of_other_systems(self):
+        """What editors and ldapsearch put into dumps is no fault, and what is one is said for what it is."""
+        account = "anna:x:{}:1::/:\n".format
+        for old in ("\ufeff" + account(1000), "  # mine\n \t\n" + account(1000),
+                    "# filter: (&(objectClass=posixAccount)(|(uid=a*)\n (uid=o*)))\n#\n\ndn: uid=anna\nuid: anna\nuidNumber: 1000\n",
+                    "\ufeffdn: uid=anna\nuid: anna\nuidNumber: 1000\n"):
+            with self.subTest(old=old):
+                self.assertEqual(self.maps(old, account(7)), ({"map-users": {"1000": "7"}}, [], []))
+        for line in "+::::::", "nobody:x:-2:-2::/:", "x:x:4294967295:1::/:", "x::":
+            with self.subTest(line=line):
+                maps, left, wrong = self.maps(account(1000) + line + "\n", account(7), status=2)
+                self.assertEqual((maps, left, len(wrong)), ({"map-users": {"1000": "7"}}, [], 1))
+                self.assertIn("old:2: neither a name and a number up to 4294967294", wrong[0])
+        # neither does a long line take for ever
+        for line in "x" + "," * 1_000_000 + " x", "x " * 500_000, "," * 1_000_000:
+            self.assertEqual(len(self.maps(account(1000) + line + "\n", account(7), status=2)[2]), 1)
+        self.assertIn("UTF-8", self.maps((account(1000)).encode("utf-16"), "", status=2)[2][0])
+
     def test_ldif(self):
         new = ("# by ldapsearch\nversion: 1\n\ndn: ou=people,dc=x\nou: people\n\n"
                "dn: uid=anna,dc=x\nobjectClass: posixAccount\nUID: anna\ncn: A\ncn: Anna\nuidNumber: 20\n 00\ngidNumber: 7\n\n\n"
@@ -98,6 +116,14 @@ class MapIds(unittest.TestCase):
                           "B: its name has two ids", "b: its name has two ids", "no: nobody here has that name"])
         _, left, _ = self.maps(f"rita {SID}3\n", new, status=1)
         self.assertIn("a user and a group here have that name", left[0])
+
+    def test_any_case(self):
+        """A letter has one other case; letters that are alike are two accounts."""
+        for old, new, same in (("J\u00dcRGEN", "j\u00fcrgen", True), ("Stra\u00df", "strass", False),
+                               ("STRASS", "stra\u00df", False), ("\u212aarl", "karl", False), ("\u017fam", "sam", False)):
+            with self.subTest(old=old, new=new):
+                maps, left, _ = self.maps(f"{old} {SID}1\n", f"{new}:x:7:1:::\n", status=0 if same else 1)
+                self.assertEqual((maps, len(left)), ({"sid-users": {SID + "1": "7"}}, 0) if same else ({}, 1))
 
     def test_objects(self):
         check = self.file("check.json", json.dumps({"owners": {"user 5": 12, "user 6": 1, "group 77": 3}}))
