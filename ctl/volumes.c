@@ -35,7 +35,7 @@ struct table {
 	GKeyFile *config;  /* with the groups that are added */
 	struct {
 		char *path, *before;
-		GString *more;
+		GString *more, *read;
 	} files[FILES];
 	unsigned last_id; /* of an export */
 	bool deaf, bad;
@@ -63,24 +63,26 @@ static const char *cell_of(const struct table *table, const char *column)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
+/* As the servers read it: in any case, however it is spaced, "x" or x. */
+static char *as_read(const char *text)
+{
+	g_autofree char *valid = g_utf8_make_valid(text, -1), *folded = g_utf8_casefold(valid, -1);
+	g_auto(GStrv) parts = g_strsplit_set(folded, " \t\r\"", -1);
+
+	return g_strjoinv("", parts);
+}
+
 /* Takes path. */
 static bool load_file(struct table *table, unsigned i, char *path)
 {
-	g_autoptr(GError) error = NULL;
-	char *text = NULL;
-	gsize len = 0;
+	char *text = ctl_read_text(path, false);
+	g_autofree char *read = as_read(text ? text : "");
 
-	if (!g_file_get_contents(path, &text, &len, &error) &&
-	    !g_error_matches(error, G_FILE_ERROR, G_FILE_ERROR_NOENT))
-		ctl_complain("volumes: %s", error->message);
-	else if (text && strlen(text) != len)
-		ctl_complain("volumes: %s: it holds a NUL byte", path);
-	else
-		g_clear_error(&error);
 	table->files[i].path = path;
-	table->files[i].before = text ? text : g_strdup("");
 	table->files[i].more = g_string_new(NULL);
-	return !error && strlen(table->files[i].before) == len;
+	table->files[i].before = text;
+	table->files[i].read = g_string_append(g_string_new("\n"), read);
+	return text;
 }
 
 /* What ends the last line, if nothing does. */
@@ -134,15 +136,22 @@ static bool write_file(const struct table *table, unsigned i)
 static void add_block(struct table *table, unsigned i, const char *block, const char *same,
 		      const char *mark, const char *other_mark)
 {
-	g_autofree char *all = g_strconcat(table->files[i].before, table->files[i].more->str, NULL);
-	g_autofree char *there = g_ascii_strdown(all, -1);
-	g_autofree char *one = g_ascii_strdown(mark, -1), *other = g_ascii_strdown(other_mark, -1);
+	g_autofree char *one = as_read(mark), *other = as_read(other_mark), *read = as_read(block);
 
-	if (!strstr(there, one) && !strstr(there, other))
+	if (!strstr(table->files[i].read->str, one) && !strstr(table->files[i].read->str, other)) {
 		g_string_append(table->files[i].more, block);
-	else if (!strstr(table->files[i].before, same))
+		g_string_append(table->files[i].read, read);
+	} else if (!strstr(table->files[i].before, same)) {
 		bad_row(table, "%s has another block with %s or %s, and is left as it is",
-			table->files[i].path, mark, other_mark);
+			table->files[i].path, mark + strspn(mark, "\n"),
+			other_mark + strspn(other_mark, "\n"));
+	}
+}
+
+/* Without it, and with an empty one, everybody may use a share. */
+static char *users_setting(const struct table *table)
+{
+	return g_strconcat("valid users = ", cell_of(table, "valid-users"), NULL);
 }
 
 /* Takes the clients of the row, and looks whether all of its text may stand in the servers' files.
@@ -151,6 +160,7 @@ static bool check_drafted(struct table *table, const struct volume_config *confi
 			  struct inventory_export *export)
 {
 	const char *share = cell_of(table, "share"), *users = cell_of(table, "valid-users");
+	g_autofree char *setting = users_setting(table);
 	g_auto(GStrv) clients = g_strsplit_set(cell_of(table, "clients"), " ,", -1);
 	g_autofree char *path = quote_ganesha_path(config->root);
 
@@ -170,8 +180,10 @@ static bool check_drafted(struct table *table, const struct volume_config *confi
 			       config->root);
 	if (*share && !quote_is_share(share))
 		return bad_row(table, "share: no share can be called %s", share);
-	if (*share && (!quote_is_value(users, false) || strchr(users, ';')))
-		return bad_row(table, "valid-users: say who may use the share: users, @groups");
+	if (*share && (!quote_is_value(setting, false) || strchr(users, ';') ||
+		       !users[strspn(users, " ,\"")]))
+		return bad_row(table, "valid-users: say who may use the share, in up to 986 bytes: "
+				      "users, @groups");
 	if (export->rules->len && config->smb_modes == SMB_MODES_OPEN)
 		return bad_row(table,
 			       "clients: with smb-modes = open they could read and write all");
@@ -189,18 +201,20 @@ static void draft_export(struct table *table, const struct draft_volume *volume)
 	same = strstr(block->str, "\tPath =");
 	path = g_strndup(strstr(same, "Pseudo ="), strcspn(strstr(same, "Pseudo ="), "\n"));
 	add_block(table, EXPORTS, block->str, same, mark, path);
-	table->last_id += table->files[EXPORTS].more->len > before;
+	if (table->files[EXPORTS].more->len > before && ++table->last_id > UINT16_MAX) {
+		g_string_truncate(table->files[EXPORTS].more, before);
+		bad_row(table, "an Export_Id is at most %u, and that one is taken", UINT16_MAX);
+	}
 }
 
 static void draft_share(struct table *table, const struct draft_volume *volume,
 			struct inventory_share *share)
 {
 	struct draft_share entry = {share, volume->root};
-	g_autofree char *mark = g_strdup_printf("[%s]\n", share->name);
+	g_autofree char *mark = g_strdup_printf("\n[%s]", share->name);
 	g_autoptr(GString) section = g_string_new(NULL);
 
-	g_ptr_array_add(share->settings,
-			g_strconcat("valid users = ", cell_of(table, "valid-users"), NULL));
+	g_ptr_array_add(share->settings, users_setting(table));
 	draft_add_share(section, volume, &entry);
 	add_block(table, SHARES, section->str, section->str, mark, mark);
 }
@@ -375,18 +389,12 @@ static enum ctl_exit run_volumes(const struct ctl *ctl)
 {
 	struct table table = {.names =
 				      g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL)};
-	g_autoptr(GError) error = NULL;
 	enum ctl_exit result = CTL_USAGE;
-	g_autofree char *text = NULL;
-	gsize len;
+	g_autofree char *text = opt_csv ? ctl_read_text(opt_csv, true) : NULL;
 
 	if (!opt_csv)
 		ctl_complain("volumes: give --csv=FILE");
-	else if (!g_file_get_contents(opt_csv, &text, &len, &error))
-		ctl_complain("volumes: %s", error->message);
-	else if (strlen(text) != len)
-		ctl_complain("volumes: %s: it holds a NUL byte", opt_csv);
-	else if (load_files(ctl, &table)) {
+	else if (text && load_files(ctl, &table)) {
 		csv_init(&table.csv, text);
 		if (take_header(&table)) {
 			while (csv_read(&table.csv))
@@ -399,8 +407,10 @@ static enum ctl_exit run_volumes(const struct ctl *ctl)
 	for (unsigned i = 0; i < FILES; i++) {
 		g_free(table.files[i].path);
 		g_free(table.files[i].before);
-		if (table.files[i].more)
+		if (table.files[i].more) {
 			g_string_free(table.files[i].more, TRUE);
+			g_string_free(table.files[i].read, TRUE);
+		}
 	}
 	g_clear_pointer(&table.config, g_key_file_unref);
 	g_hash_table_unref(table.names);

@@ -142,9 +142,26 @@ class Volumes(unittest.TestCase):
         self.assertEqual(self.text("exports.conf")[:len(exports) + 1], exports.replace("10.0.0.0/8", "10.1.0.0/16"))
         self.assertEqual(re.findall(r"Export_Id = (\d+);", self.text("exports.conf")), [str(first[0] + n) for n in range(3)])
         self.assertNotIn("otto", self.text("shares.conf"))
+        # however a block is written, it is there
+        more = '[ B ]\r\n\tpath = /x\r\n[\u00c4]\n'
+        (self.place / "shares.conf").write_text(more, newline="")
+        (self.place / "exports.conf").write_text('EXPORT {\r\n volume="b" ; }\r\nEXPORT { Pseudo=/export/e; }\r\n# \udcff\r\n',
+                                                 errors="surrogateescape", newline="")
+        _, wrong = self.write(self.row("b", clients="*", share="b", valid_users="u"), self.row("e", clients="*"),
+                              self.row("a", share="\u00e4", valid_users="u"), status=2)
+        self.assertEqual([line.split(":")[2] for line in wrong], ["2", "2", "3", "4"])
+        self.assertEqual((self.place / "shares.conf").read_bytes(), more.encode())
+        (self.place / "exports.conf").write_text(exports)
         # two old servers may export the same path, and this one cannot
-        _, wrong = self.write(self.row("d", clients="*") | {"source": "nfs://older/export/c"}, status=2)
+        _, wrong = self.write(self.row("d", clients="*") | {"source": "nfs://older/export/b"}, status=2)
         self.assertIn("left as it is", wrong[0])
+
+    def test_numbers_of_exports(self):
+        (self.place / "exports.conf").write_text("EXPORT { Export_Id = 65534; Path = /x; }\n")
+        _, wrong = self.write(self.row("a", clients="*"), self.row("b", clients="*"), status=2)
+        self.assertEqual(len(wrong), 1)
+        self.assertRegex(wrong[0], "table.csv:3: an Export_Id is at most 65535")
+        self.assertEqual(re.findall(r"Export_Id = (\d+);", self.text("exports.conf")), ["65534", "65535"])
 
     def test_security(self):
         """Nobody gets in by a draft who was not named, or more easily than before."""
@@ -158,6 +175,14 @@ class Volumes(unittest.TestCase):
         self.assertIn("smb-modes = open", wrong[0])
         _, wrong = self.write(smb | {"share": "s"}, columns=columns, status=2)
         self.assertIn("valid-users", wrong[0])
+        # smb.conf takes an empty list for everybody, and a line that does not fit would be left out
+        for users in ",", " , ,", '""', '"",""', "u" * 987, "u," * 494:
+            with self.subTest(users=users):
+                _, wrong = self.write(smb | {"share": "s", "valid-users": users}, columns=columns, status=2)
+                self.assertIn("valid-users", wrong[0])
+                self.assertFalse((self.place / "shares.conf").exists())
+        self.write(self.row("l", share="l", valid_users="u" * 986))
+        self.assertIn("\tvalid users = " + "u" * 986 + "\n", self.text("shares.conf"))
         self.write(smb | {"share": "s", "valid-users": "anna"}, columns=columns)
         self.assertIn("vfs objects = migrate streams_xattr acl_xattr\n", self.text("shares.conf"))
 
