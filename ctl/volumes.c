@@ -7,9 +7,11 @@
 #include "ctl/ctl.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -114,8 +116,12 @@ static bool write_file(const struct table *table, unsigned i)
 	struct stat st = {.st_mode = 0644};
 	g_autoptr(GError) error = NULL;
 	const int flags = G_FILE_SET_CONTENTS_CONSISTENT | G_FILE_SET_CONTENTS_DURABLE;
+	g_autofree char *dir = g_path_get_dirname(real ? real : path);
+	const int lock = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	bool good;
 
+	if (lock >= 0)
+		flock(lock, LOCK_EX); /* another of this command */
 	if (real)
 		stat(real, &st);
 	g_file_get_contents(path, &now, NULL, NULL);
@@ -127,6 +133,8 @@ static bool write_file(const struct table *table, unsigned i)
 	if (good && real && (chown(real, st.st_uid, st.st_gid) || chmod(real, st.st_mode & 07777)))
 		good = ctl_complain("volumes: owner or mode of %s: %s", real, g_strerror(errno));
 	free(real);
+	if (lock >= 0)
+		close(lock);
 	return good;
 }
 

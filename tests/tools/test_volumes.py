@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 import unittest
 
-from tools import run
+from tools import PROGRAMS, run
 
 COLUMNS = ["name", "root", "source", "wave", "clients", "share", "valid-users"]
 
@@ -90,6 +90,24 @@ class Volumes(unittest.TestCase):
         out, wrong = self.volumes(self.row("a"), options=["--add", "--dry-run"])
         self.assertIn("+[volume a]", out)
         self.assertFalse(self.config.exists())
+
+    def test_at_once(self):
+        """Who has not added his groups is told, and whoever is not told has."""
+        runs, names = [], [f"v{n}" for n in range(24)]
+        for name in names:
+            table = self.place / f"{name}.csv"
+            table.write_text(f"name,root,source\n{name},/srv/{name},nfs://o/{name}\n")
+            runs.append(subprocess.Popen([PROGRAMS["migratectl"], f"--config={self.config}", "volumes", f"--csv={table}", "--add", "--yes"],
+                                         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True))
+        added = set()
+        for name, done in zip(names, runs):
+            wrong = done.communicate(timeout=300)[1]
+            if done.returncode:
+                self.assertIn("was changed meanwhile: run it again", wrong)
+            else:
+                added.add(f"volume {name}")
+        self.assertEqual(set(self.groups()), added)
+        self.assertTrue(added)
 
     def test_rows(self):
         """Each bad row is its own line, and the others are taken."""
