@@ -290,9 +290,11 @@ static void take_group(struct table *table, const char *name)
 	config_free(config);
 }
 
+/* FALSE: there is no volume in them: one is bad, or a spreadsheet has filled a blank row. */
 static bool check_cells(struct table *table)
 {
 	const guint columns = g_strv_length(table->header);
+	bool any = false;
 
 	if (table->csv.wrong)
 		return bad_row(table, "%s", table->csv.wrong);
@@ -305,8 +307,9 @@ static bool check_cells(struct table *table)
 		if (strcmp(cell, line) != 0)
 			return bad_row(table, "%s: a line of a configuration cannot have %s",
 				       table->header[i], cell);
+		any = any || *cell;
 	}
-	return true;
+	return any;
 }
 
 static void take_row(struct table *table)

@@ -131,8 +131,8 @@ class Volumes(unittest.TestCase):
                 self.assertEqual(len(wrong), 1)
                 self.assertIn(what, wrong[0])
         self.assertFalse(self.config.exists())
-        # a byte order mark, keys of any kind, cells that are empty
-        self.volumes("\ufeffname,root,source,limits,guard\na,/srv/a,nfs://o/a,Mon-Fri 08:00-18:00 10M 9/s; Sat 00:00-24:00 0,\n")
+        # a byte order mark, keys of any kind, cells and rows that are empty
+        self.volumes("\ufeffname,root,source,limits,guard\na,/srv/a,nfs://o/a,Mon-Fri 08:00-18:00 10M 9/s; Sat 00:00-24:00 0,\n,,,,\n\n, ,,"",\n")
         self.assertEqual(self.groups()["volume a"]["limits"], "Mon-Fri 08:00-18:00 10M 9/s; Sat 00:00-24:00 0")
         self.config.write_text("[volume a]\nrot = /srv/a\n")
         self.assertIn("unknown key", self.volumes(self.row("a"), status=2)[1][0])
