@@ -534,7 +534,7 @@ static void list_next(struct fill *fill)
 	}
 	fill->req.op = BACKEND_READDIR;
 	fill->req.priority = fill->priority;
-	fill->req.trace = fill->trace;
+	fill->req.trace = fill_trace(fill);
 	fill->req.names_only = fill->content == FILL_DUMMIES;
 	fill->req.done = page_listed;
 	fill->req.user = fill;
@@ -615,10 +615,18 @@ void directory_fill_names(struct object *object, object_done_fn done, void *arg)
 		list_next(fill);
 }
 
+static bool is_for_fill(const struct backend_request *req, const void *object)
+{
+	const struct fill *fill = req->done == page_listed ? req->user : fill_of_request(req);
+
+	return fill && fill->object == object;
+}
+
 static void start_fill(struct object *object, enum backend_priority priority,
 		       enum fill_content content, struct skip_names *skip, object_done_fn done,
 		       void *arg)
 {
+	struct gate *gate = object->retriever->gate; /* who waits may be answered meanwhile */
 	struct trace_id id = trace_current();
 	struct fill *fill = NULL;
 	int ret = 0;
@@ -638,8 +646,12 @@ static void start_fill(struct object *object, enum backend_priority priority,
 	if (fill && priority == BACKEND_BACKGROUND &&
 	    !(fill->sum && listing_sum_sums_up(fill->sum)))
 		fill->order = sorter_new(object->retriever);
+	for (GSList *l = directory_of(object)->fills; l && id.first; l = l->next)
+		g_atomic_int_set(&((struct fill *)l->data)->first, 1);
 	waiters_add(object, 0, 0, priority == BACKEND_BACKGROUND, done, arg);
 	g_mutex_unlock(&object->lock);
+	if (!fill && id.first)
+		gate_hurry(gate, is_for_fill, object);
 	if (fill && ret)
 		listing_failed(fill, ret);
 	else if (fill)
@@ -674,9 +686,7 @@ void directory_fill_again(struct object *object)
 
 static bool is_of_fill(const struct backend_request *req, const void *object)
 {
-	const struct fill *fill = req->done == page_listed ? req->user : fill_of_request(req);
-
-	return fill && fill->object == object && fill->priority != BACKEND_BACKGROUND;
+	return req->priority != BACKEND_BACKGROUND && is_for_fill(req, object);
 }
 
 bool directory_fill_cancel(struct object *object, void *arg)

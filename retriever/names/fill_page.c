@@ -553,7 +553,7 @@ static void question_send(struct question *q, enum backend_op op)
 	q->req.op = op;
 	q->req.priority = q->fill->priority;
 	q->req.hurried = op == BACKEND_READDIR; /* it can be listed later as well */
-	q->req.trace = q->fill->trace;
+	q->req.trace = fill_trace(q->fill);
 	q->req.done = op == BACKEND_READDIR ? directory_listed : question_answered;
 	q->req.user = q;
 	gate_submit(q->fill->object->retriever->gate, &q->req);

@@ -18,6 +18,14 @@ static void share_sums(GSList *fills)
 			listing_sum_share(((struct fill *)l->data)->sum);
 }
 
+struct trace_id fill_trace(struct fill *fill)
+{
+	struct trace_id id = fill->trace;
+
+	id.first |= g_atomic_int_get(&fill->first);
+	return id;
+}
+
 struct fill *fill_new(struct object *object, enum backend_priority priority,
 		      enum fill_content content, int *ret)
 {

@@ -79,6 +79,8 @@ struct fill {
 	void *arg;
 	void (*page_made)(struct fill *fill);
 
+	gint first; /* a list waits for it as well: trace_id.first; atomic */
+
 	/* what pages add to, on any thread */
 	struct name_errors name_errors;
 	gint there;		 /* names that were here when they were listed; atomic */
@@ -106,6 +108,9 @@ struct fill {
 	gint there_max; /* where the names that are here are counted (again) */
 	unsigned restarts;
 };
+
+/* Of what the fill asks now. */
+struct trace_id fill_trace(struct fill *fill);
 
 /* With the object's lock held: makes a fill and adds it to the directory's fills.  *ret: 0, or why
  * the old server cannot be asked.  Only background fills bring the data of small files. */

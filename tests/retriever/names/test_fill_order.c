@@ -87,7 +87,7 @@ static GMutex lock;
 static GArray *asked;	/* of unsigned */
 static int fails;	/* the listing, on its last page */
 static unsigned circle; /* names that come again and again, behind new cookies; 0: none */
-static atomic_uint pages;
+static atomic_uint pages, pages_behind; /* those not of a list */
 
 static void scattered_list(struct backend_request *req)
 {
@@ -95,6 +95,7 @@ static void scattered_list(struct backend_request *req)
 
 	backend_prepare(req);
 	atomic_fetch_add(&pages, 1);
+	atomic_fetch_add(&pages_behind, req->priority == BACKEND_BACKGROUND && !req->trace.first);
 	if (fails && last == FILES) {
 		backend_complete(req, fails);
 		return;
@@ -217,6 +218,26 @@ START_TEST(a_client_waits_for_no_order)
 }
 END_TEST
 
+/* The crawler asked for it before a list did: what it has at the gate, and what it asks then. */
+START_TEST(a_list_joins)
+{
+	int dir = start();
+	struct migrate_waiter *fills[2];
+
+	gate_pause(core.retriever->gate, true);
+	for (unsigned i = 0; i < 2; i++) {
+		fills[i] = core_ask_fill(&core, dir, MIGRATE_BACKGROUND | (i ? MIGRATE_FIRST : 0));
+		core_name_in(&core, dir, "none"); /* what was asked before has begun */
+	}
+	gate_pause(core.retriever->gate, false);
+	for (unsigned i = 0; i < 2; i++)
+		ck_assert_int_eq(core_wait(fills[i]), 0);
+	ck_assert_uint_gt(pages, 2);
+	ck_assert_uint_eq(pages_behind, 0);
+	end(dir);
+}
+END_TEST
+
 /* What was listed before the listing failed is there. */
 START_TEST(i12_a_listing_that_fails)
 {
@@ -273,6 +294,7 @@ int main(void)
 	tcase_add_test(tcase, all_of_it_comes_back);
 	tcase_add_test(tcase, the_background_asks_in_order);
 	tcase_add_test(tcase, a_client_waits_for_no_order);
+	tcase_add_test(tcase, a_list_joins);
 	tcase_add_test(tcase, i12_a_listing_that_fails);
 	tcase_add_test(tcase, without_room);
 	tcase_add_loop_test(tcase, i11_a_listing_of_the_same_names, 0, 5);
