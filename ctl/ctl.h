@@ -22,11 +22,11 @@ enum ctl_exit {
 
 /* What all commands are given. */
 struct ctl {
-	const char *config_file;    /* NULL: the usual one */
-	const char *socket;	    /* NULL: as the configuration says */
-	gboolean json, accept;	    /* of the commands that have them */
-	gboolean yes, dry_run;	    /* of these, too: do not ask; only say what would be done */
-	const char *reason, *below; /* of errors, retry, skip; NULL: not given */
+	const char *config_file; /* NULL: the usual one */
+	const char *socket;	 /* NULL: as the configuration says */
+	gboolean json, accept;	 /* of the commands that have them */
+	gboolean yes, dry_run;	 /* of these, too: do not ask; only say what would be done */
+	const char *reason, *below, *code; /* of errors, retry, skip; NULL: not given */
 	gboolean all;	    /* or wave, of commands for several volumes: instead of their names */
 	const char *wave;   /* NULL: not given */
 	const char *volume; /* the only one, or the one whose turn it is; NULL: none was named */
@@ -96,7 +96,8 @@ extern struct ctl ctl_given;
 #define CTL_OPTIONS_FILTER                                                                         \
 	CTL_STRING("reason", ctl_given.reason, "those whose reason contains TEXT", "TEXT"),        \
 		CTL_FILE("below", ctl_given.below, "those of DIRECTORY and what is below it",      \
-			 "DIRECTORY")
+			 "DIRECTORY"),                                                             \
+		CTL_STRING("code", ctl_given.code, "those with that code (QM1021)", "CODE")
 /* For commands that have no other options. */
 extern const GOptionEntry ctl_options_volumes[];
 
@@ -182,7 +183,7 @@ enum ctl_exit ctl_each_error(const struct ctl *ctl, struct ctl_link *link, ctl_e
 #define CTL_SAMPLE_ALL 100000
 bool ctl_parse_sample(const char *command, const char *text, unsigned *sample);
 
-/* Adds --reason and --below as lines of a command (errors_filter_take()). */
+/* Adds --reason, --below and --code as lines of a command (errors_filter_take()). */
 void ctl_add_filter(const struct ctl *ctl, GPtrArray *lines);
 /* Whether these can be sent; if not, says why. */
 bool ctl_check_filter(const struct ctl *ctl, const char *command);

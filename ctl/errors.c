@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/base/error_codes.h"
 #include "lib/base/text.h"
 
 #define MANY 100 /* errors are easier to look at by their reasons */
@@ -43,6 +44,7 @@ static void print_json_error(struct listing *listing, GKeyFile *reply, const cha
 	if (!opt_summary)
 		add_text(builder, reply, group, "path");
 	add_text(builder, reply, group, "reason");
+	add_text(builder, reply, group, "code");
 	add_number(builder, reply, group, "errno");
 	add_number(builder, reply, group, "since");
 	if (opt_summary)
@@ -64,25 +66,35 @@ static char *since_text(GKeyFile *reply, const char *group)
 	return time ? g_date_time_format(time, " (since %F %H:%M)") : g_strdup("");
 }
 
+/* " [QM1021]"; an earlier retriever has none: "". */
+static char *code_text(GKeyFile *reply, const char *group)
+{
+	g_autofree char *code = ctl_text(reply, group, "code");
+
+	return *code ? g_strdup_printf(" [%s]", code) : g_strdup("");
+}
+
 static void print_one(struct listing *listing, GKeyFile *reply, const char *group)
 {
 	g_autofree char *path = ctl_text(reply, group, "path");
 	g_autofree char *reason = ctl_text(reply, group, "reason");
 	g_autofree char *shown_path = text_line(path);
+	g_autofree char *code = code_text(reply, group);
+	g_autofree char *coded = g_strconcat(reason, code, NULL);
 	g_autofree char *shown_reason = text_line(reason);
 	g_autofree char *since = since_text(reply, group);
 
 	if (listing->each)
-		listing->each(listing->arg, path, reason);
+		listing->each(listing->arg, path, coded);
 	else if (listing->ctl->json)
 		print_json_error(listing, reply, group);
 	else if (opt_summary)
-		printf("%s%s%8" G_GUINT64_FORMAT "  %s (%s)\n",
+		printf("%s%s%8" G_GUINT64_FORMAT "  %s (%s)%s\n",
 		       listing->ctl->many ? listing->ctl->volume : "",
 		       listing->ctl->many ? ":" : "", ctl_number(reply, group, "count"),
-		       shown_reason, g_strerror((int)ctl_number(reply, group, "errno")));
+		       shown_reason, g_strerror((int)ctl_number(reply, group, "errno")), code);
 	else
-		printf("%s: %s%s\n", shown_path, shown_reason, since);
+		printf("%s: %s%s%s\n", shown_path, shown_reason, since, code);
 	listing->begun = true;
 }
 
@@ -109,6 +121,8 @@ void ctl_add_filter(const struct ctl *ctl, GPtrArray *lines)
 {
 	if (ctl->reason)
 		g_ptr_array_add(lines, g_strconcat("reason ", ctl->reason, NULL));
+	if (ctl->code)
+		g_ptr_array_add(lines, g_strconcat("code ", ctl->code, NULL));
 	if (ctl->below) {
 		g_autofree char *line = text_line(ctl->below);
 		size_t len = strlen(line);
@@ -121,6 +135,9 @@ void ctl_add_filter(const struct ctl *ctl, GPtrArray *lines)
 
 bool ctl_check_filter(const struct ctl *ctl, const char *command)
 {
+	if (ctl->code && !error_kind_named(ctl->code))
+		return ctl_complain("%s: --code: %s is no code: man 7 quickmigrate-errors has them",
+				    command, ctl->code);
 	return !ctl->reason || !strchr(ctl->reason, '\n') ||
 	       ctl_complain("%s: --reason: no reason has more than one line: give a part of one",
 			    command);
@@ -209,8 +226,8 @@ static enum ctl_exit run_errors(const struct ctl *ctl)
 			     "--json: give that, or one NAME");
 		return CTL_USAGE;
 	}
-	if (opt_summary && (ctl->reason || ctl->below)) {
-		ctl_complain("errors: --summary counts all: without --reason and --below");
+	if (opt_summary && (ctl->reason || ctl->below || ctl->code)) {
+		ctl_complain("errors: --summary counts all: without --reason, --below and --code");
 		return CTL_USAGE;
 	}
 	if (!ctl_check_filter(ctl, "errors"))

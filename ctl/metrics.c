@@ -14,6 +14,7 @@
 
 #include "common/migrate.h"
 #include "ctl/ask_all.h"
+#include "lib/base/error_codes.h"
 #include "lib/config/config.h"
 
 #define PREFIX	  "quickmigrate_"
@@ -221,6 +222,29 @@ static void append_waiting(GString *text, const GArray *volumes)
 	}
 }
 
+static void append_codes(GString *text, const GArray *volumes)
+{
+	bool begun = false;
+
+	for (guint i = 0; i < volumes->len; i++) {
+		const struct volume *volume = &g_array_index(volumes, struct volume, i);
+
+		for (guint k = 0; volume->status && k < ERROR_KINDS; k++) {
+			const char *code = error_kinds[k].name;
+
+			if (!g_key_file_has_key(volume->status, "codes", code, NULL))
+				continue;
+			if (!begun)
+				begin_family(text, "failures", GAUGE,
+					     "Objects and names that failed, by their codes; see "
+					     "quickmigrate-errors(7).");
+			begun = true;
+			append_sample(text, "failures", volume->name, "code", code,
+				      (double)ctl_number(volume->status, "codes", code));
+		}
+	}
+}
+
 static char *text_of(const GArray *volumes)
 {
 	GString *text = g_string_new(NULL);
@@ -231,6 +255,7 @@ static char *text_of(const GArray *volumes)
 	for (guint i = 0; i < G_N_ELEMENTS(families); i++)
 		append_family(text, &families[i], volumes);
 	append_waiting(text, volumes);
+	append_codes(text, volumes);
 	return g_string_free(text, FALSE);
 }
 

@@ -14,6 +14,7 @@
 #include "common/migrate.h"
 #include "ctl/report/check.h"
 #include "ctl/report/final.h"
+#include "lib/base/error_codes.h"
 #include "lib/base/text.h"
 #include "lib/config/config.h"
 #include "lib/report/losses.h"
@@ -101,6 +102,7 @@ static void print_text(const struct ctl *ctl, FILE *file, struct tally *tally)
 
 static JsonNode *line_node(const struct loss_line *line)
 {
+	const struct error_kind *kind = error_kind_behind(line->text);
 	g_autoptr(JsonBuilder) builder = json_builder_new();
 	g_autofree char *path = text_utf8(line->path), *text = text_utf8(line->text);
 
@@ -111,6 +113,10 @@ static JsonNode *line_node(const struct loss_line *line)
 	json_builder_add_string_value(builder, path);
 	json_builder_set_member_name(builder, "text");
 	json_builder_add_string_value(builder, text);
+	if (kind) {
+		json_builder_set_member_name(builder, "code");
+		json_builder_add_string_value(builder, kind->name);
+	}
 	json_builder_end_object(builder);
 	return json_builder_get_root(builder);
 }

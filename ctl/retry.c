@@ -51,8 +51,9 @@ static enum ctl_exit run_retry(const struct ctl *ctl)
 {
 	enum ctl_exit result = CTL_OK;
 
-	if (*ctl->arguments && (opt_same || ctl->reason || ctl->below)) {
-		ctl_complain("retry: --same, --reason and --below are of failures, without PATH");
+	if (*ctl->arguments && (opt_same || ctl->reason || ctl->below || ctl->code)) {
+		ctl_complain("retry: --same, --reason, --below and --code are of failures, without "
+			     "PATH");
 		return CTL_USAGE;
 	}
 	if (!ctl_check_filter(ctl, "retry"))

@@ -43,12 +43,13 @@ static char *skip_request(const struct ctl *ctl)
 
 static bool check_skip(const struct ctl *ctl)
 {
-	bool filtered = ctl->reason || ctl->below;
+	bool filtered = ctl->reason || ctl->below || ctl->code;
 
 	if (filtered == (*ctl->arguments != NULL))
-		return ctl_complain("skip: give the PATH of what is to be skipped, as " PROGRAM
-				    " errors %s shows it; or --reason=TEXT, or --below=DIRECTORY",
-				    ctl->volume);
+		return ctl_complain(
+			"skip: give the PATH of what is to be skipped, as " PROGRAM
+			" errors %s shows it; --reason=TEXT, --code=CODE or --below=DIRECTORY",
+			ctl->volume);
 	if (opt_because && (strchr(opt_because, '\n') || !*opt_because))
 		return ctl_complain("skip: --because: write the reason in one line");
 	return ctl_check_filter(ctl, "skip");

@@ -104,7 +104,7 @@ void judge_refused(struct judge *judge, const char *directory, const struct back
 			&g_array_index(batch->refused, struct source_refusal, i);
 		g_autofree char *path = judge_path(directory, refusal->name);
 
-		notices_add(judge->notices, NOTICE_NAME, path, refusal->why);
+		notices_add(judge->notices, NOTICE_NAME, path, error_kind(refusal->why)->sentence);
 	}
 	notices_count(judge->notices, NOTICE_NAME, batch->rejected - batch->refused->len);
 }
@@ -166,7 +166,8 @@ static void judge_kind(struct judge *judge, const char *path, const struct sourc
 	switch (attr->mode & S_IFMT) {
 	case S_IFREG:
 		if (attr->size > judge->limits.size)
-			notices_add(judge->notices, NOTICE_SIZE, path, name_not_made(-EFBIG));
+			notices_add(judge->notices, NOTICE_SIZE, path,
+				    error_kind(name_not_made(-EFBIG))->sentence);
 		if (attr->elsewhere)
 			lose(judge, NOTE_ELSEWHERE, path, TEXT_COUNT,
 			     TEXT_COUNTED(attr->size, "bytes"));

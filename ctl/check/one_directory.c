@@ -149,7 +149,8 @@ static void count_question(struct question *q)
 
 	samples_offer(walk->samples, q->path, &q->entry);
 	if (loops)
-		notices_add(walk->notices, NOTICE_LOOP, q->path, name_not_made(-ELOOP));
+		notices_add(walk->notices, NOTICE_LOOP, q->path,
+			    error_kind(name_not_made(-ELOOP))->sentence);
 	g_mutex_lock(&listing->lock);
 	listing->bytes += S_ISREG(attr->mode) ? attr->size : 0;
 	g_mutex_unlock(&listing->lock);
@@ -241,24 +242,23 @@ static void take_lookup(struct question *q, const struct backend_request *req)
 	memcpy(q->entry.handle, req->handle, req->handle_len);
 }
 
-static const char *refusal(const struct backend_request *req)
+static enum error_code refusal(const struct backend_request *req)
 {
 	int status = req->status;
 
 	if (req->why)
 		return req->why;
 	if (status == -ENOENT || status == -ESTALE)
-		return NAME_MISSING;
+		return QM_NAME_MISSING;
 	if (status == -ENOTUNIQ)
-		return NAME_OF_ANOTHER;
-	return req->op == BACKEND_LOOKUP ? "the old server refuses to look up the name"
-					 : "the old server refuses to tell the ACL or the extended "
-					   "attributes";
+		return QM_NAME_OF_ANOTHER;
+	return req->op == BACKEND_LOOKUP ? QM_LOOKUP_REFUSED : QM_XATTRS_REFUSED;
 }
 
 static void lose_question(struct question *q, const struct backend_request *req)
 {
-	g_autofree char *text = g_strdup_printf("%s (%s)", refusal(req), g_strerror(-req->status));
+	g_autofree char *text = g_strdup_printf("%s (%s)", error_kind(refusal(req))->sentence,
+						g_strerror(-req->status));
 
 	if (req->status != -ECANCELED)
 		notices_add(q->listing->walk->notices, NOTICE_UNASKED, q->path, text);

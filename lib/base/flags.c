@@ -11,19 +11,14 @@
 #define STATX_ATTR_VERITY 0x00100000
 #endif
 
-#define BEFORE " on the new server before all of it was here: "
-
 static const struct {
 	uint64_t flag;
-	const char *word, *reason;
+	const char *word;
+	enum error_code error;
 } flags[] = {
-	{STATX_ATTR_IMMUTABLE, "immutable (chattr +i)",
-	 "it was made immutable" BEFORE "chattr -i, then retry; set it again when it is whole"},
-	{STATX_ATTR_APPEND, "append-only (chattr +a)",
-	 "it was made append-only" BEFORE "chattr -a, then retry; set it again when it is whole"},
-	{STATX_ATTR_VERITY, "sealed (fs-verity)",
-	 "fs-verity was enabled for it" BEFORE
-	 "that cannot be taken back: remove it, and copy it from the old server"},
+	{STATX_ATTR_IMMUTABLE, "immutable (chattr +i)", QM_IMMUTABLE},
+	{STATX_ATTR_APPEND, "append-only (chattr +a)", QM_APPEND_ONLY},
+	{STATX_ATTR_VERITY, "sealed (fs-verity)", QM_SEALED},
 };
 
 /* The place in flags, or one behind them. */
@@ -46,9 +41,9 @@ const char *flags_word(int dir_fd, const char *name)
 	return i < G_N_ELEMENTS(flags) ? flags[i].word : NULL;
 }
 
-const char *flags_reason(int fd)
+enum error_code flags_error(int fd)
 {
 	size_t i = find_flag(fd, "");
 
-	return i < G_N_ELEMENTS(flags) ? flags[i].reason : NULL;
+	return i < G_N_ELEMENTS(flags) ? flags[i].error : QM_NONE;
 }

@@ -8,11 +8,12 @@
 #ifndef LIB_BASE_FLAGS_H
 #define LIB_BASE_FLAGS_H
 
+#include "lib/base/error_codes.h"
+
 /* What is set of them, as "immutable (chattr +i)", or NULL.  name: in dir_fd, or "": dir_fd itself.
  * Static.  Any thread; does not block. */
 const char *flags_word(int dir_fd, const char *name);
-/* Why the open object (O_PATH too) cannot be brought, and what to do; or NULL: it has none.
- * Static. */
-const char *flags_reason(int fd);
+/* Why the open object (O_PATH too) cannot be brought, or QM_NONE: it has none of them. */
+enum error_code flags_error(int fd);
 
 #endif

@@ -111,7 +111,7 @@ void log_failure(const char *message)
 }
 
 void log_event(enum event event, GLogLevelFlags level, const char *path, const char *reason,
-	       int status, const char *format, ...)
+	       enum error_code code, int status, const char *format, ...)
 {
 	struct entry entry = {.n = 0};
 	g_autofree char *number = status ? g_strdup_printf("%d", -status) : NULL;
@@ -128,6 +128,7 @@ void log_event(enum event event, GLogLevelFlags level, const char *path, const c
 	put(&entry, "MESSAGE_ID", ids[event]);
 	put(&entry, "QUICKMIGRATE_PATH", path);
 	put(&entry, "QUICKMIGRATE_REASON", reason);
+	put(&entry, "QUICKMIGRATE_CODE", code ? error_kind(code)->name : NULL);
 	put(&entry, "ERRNO", number);
 	write_entry(&entry, priority_of(level));
 	drop_log(&entry);

@@ -27,23 +27,6 @@ const char *text_plural(uint64_t n, const char *plural);
 #define TEXT_COUNT		"%" G_GUINT64_FORMAT " %s"
 #define TEXT_COUNTED(n, plural) (uint64_t)(n), text_plural((uint64_t)(n), plural)
 
-/* Why, and what to do. */
-#define REFUSED_OR_SKIP "; or skip it: migratectl skip"
-#define REFUSED_NAME                                                                               \
-	"no file here can have this name: rename it on the old server, then retry" REFUSED_OR_SKIP
-#define REFUSED_LONG                                                                               \
-	"a name can have 255 bytes here, and this one has more: make it shorter on the old "       \
-	"server, then retry" REFUSED_OR_SKIP
-#define REFUSED_CHARACTERS                                                                         \
-	"no file can be asked for by SMB whose name has one of \\ : * ? \" < > | or a control "    \
-	"character: rename it on the old server itself or over NFS, then retry" REFUSED_OR_SKIP
-#define REFUSED_REFERRAL                                                                           \
-	"another server has it (a referral of NFS version 4): make a volume of its own for that, " \
-	"then skip it here: migratectl skip"
-#define REFUSED_UNICODE                                                                            \
-	"the name is no text (half a pair of UTF-16): rename it on the old server, then "          \
-	"retry" REFUSED_OR_SKIP
-
 /* Not of a name alone: as it is; with bytes as \ooo where it is not UTF-8.  g_free. */
 char *text_utf8(const char *text);
 /* Anything, as one line of UTF-8.  g_free. */

@@ -5,7 +5,7 @@ void backend_prepare(struct backend_request *req)
 {
 	req->link = (GList){.data = req};
 	req->status = 0;
-	req->why = NULL;
+	req->why = QM_NONE;
 	req->here = req->grace = req->at_leisure = false;
 	req->eof = false;
 	req->has_attr = false;

@@ -164,7 +164,7 @@ void source_xattrs_add_acl(struct source_xattrs *xattrs, bool is_default, const 
 	acl_free(acl);
 }
 
-void backend_batch_refuse(struct backend_batch *batch, char *name, const char *why)
+void backend_batch_refuse(struct backend_batch *batch, char *name, enum error_code why)
 {
 	struct source_refusal refusal = {name, why};
 
@@ -182,7 +182,7 @@ gboolean backend_batch_add(struct backend_batch *batch, const char *name, size_t
 
 	if (!source_name_ok(name, len)) {
 		backend_batch_refuse(batch, text_name(name, len),
-				     len > 255 ? REFUSED_LONG : REFUSED_NAME);
+				     len > 255 ? QM_NAME_LONG : QM_NAME_IMPOSSIBLE);
 		return FALSE;
 	}
 	g_array_append_vals(batch->entries, entry, 1);

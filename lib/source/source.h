@@ -38,6 +38,7 @@
 #include <sys/stat.h>
 
 #include "common/record.h"
+#include "lib/base/error_codes.h"
 #include "lib/base/error.h"
 #include "lib/config/source_config.h"
 #include "lib/source/source_nfs4_acl.h"
@@ -140,8 +141,8 @@ void source_xattrs_lose_acl(struct source_xattrs *xattrs, bool is_default, const
 
 /* A name that nothing can have here. */
 struct source_refusal {
-	char *name;	 /* as it is shown (text.h), g_malloc'd */
-	const char *why; /* and what to do; static */
+	char *name; /* as it is shown (text.h), g_malloc'd */
+	enum error_code why;
 };
 
 #define BATCH_REFUSED_MAX 8192 /* more than a page of an honest server has */
@@ -155,7 +156,7 @@ struct backend_batch {
 struct backend_batch *backend_batch_new(void);
 void backend_batch_free(struct backend_batch *batch);
 /* Takes name. */
-void backend_batch_refuse(struct backend_batch *batch, char *name, const char *why);
+void backend_batch_refuse(struct backend_batch *batch, char *name, enum error_code why);
 /* Appends; copies name; checks it (see above): a bad name is refused and FALSE returned. */
 gboolean backend_batch_add(struct backend_batch *batch, const char *name, size_t len,
 			   const struct source_entry *entry);
@@ -235,7 +236,7 @@ struct backend_request {
 	bool grace;	 /* -EAGAIN: the server has begun anew, and lets nobody read for a while */
 	bool at_leisure; /* -EAGAIN: it takes long; who wants it asks again, the gate does not */
 	bool here; /* -EAGAIN: this host does not know an owner yet, which the server cannot help */
-	const char *why; /* with -EREMOTEIO, where more is known: what and what to do; static */
+	enum error_code why; /* with -EREMOTEIO, where more is known; else QM_NONE */
 	bool eof, has_attr;
 	struct source_attr attr;
 	uint8_t handle_len;
@@ -330,10 +331,5 @@ void source_object_copy(struct source_object *to, const struct source_object *fr
 /* An event of a request (trace.h). */
 void trace_request(enum trace_step step, const struct backend_request *req, uint64_t number,
 		   int result);
-
-/* -EHOSTDOWN, for the list of errors. */
-#define SOURCE_NO_OWNER                                                                            \
-	"this host's name service does not tell who owns it, or who is named in its ACL: see the " \
-	"retriever's log and getent, then retry"
 
 #endif

@@ -5,11 +5,6 @@
 
 #include "lib/source/backend.h"
 
-#define WHY                                                                                        \
-	"the old server's connection ends each time that this is asked for, and others are "       \
-	"answered: see its log (does it crash there?), mend or remove the object there, then "     \
-	"migratectl retry"
-
 #define NOTED_EVERY   G_USEC_PER_SEC
 #define WITNESS_COUNT 4096u /* bytes of a READ */
 
@@ -104,7 +99,7 @@ bool suspects_hold(struct suspects *suspects, struct backend_request *req, gint6
 	hold = suspect && suspect->given_up > MAX(since, 0) && is_about(suspect, req);
 	pthread_mutex_unlock(&suspects->lock);
 	if (hold)
-		req->why = WHY;
+		req->why = QM_CONNECTION_ENDS;
 	return hold;
 }
 
@@ -172,7 +167,7 @@ bool suspects_break(struct suspects *suspects, struct backend_request *req, unsi
 	fails = req->backend.breaks == SUSPECT_LIMIT;
 	req->backend.known |= !remember_suspect(suspects, req);
 	if (fails)
-		req->why = WHY;
+		req->why = QM_CONNECTION_ENDS;
 	return fails;
 }
 

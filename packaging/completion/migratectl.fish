@@ -29,3 +29,4 @@ complete -c migratectl -n 'not __migratectl_command >/dev/null' -f -a '(__migrat
 complete -c migratectl -n 'string match -q -- "* cluster " (commandline -pc | string replace -r "\\S*\$" "")' -a 'check config'
 complete -c migratectl -n '__migratectl_command >/dev/null' -a '(__migratectl_volumes)'
 complete -c migratectl -n 'string match -q -- "-*" (commandline -ct); and __migratectl_command >/dev/null' -f -a '(__migratectl_options)'
+complete -c migratectl -n 'string match -q -- "--code=*" (commandline -ct)' -f -a '--code=(migratectl errors --all --summary 2>/dev/null | string match -r "QM[0-9]+")'

@@ -395,7 +395,8 @@ static void compare_all(struct pair *pair)
 	if (is_wanted(pair) && !S_ISLNK(mode))
 		ret = ask_xattrs(pair);
 	if (ret) {
-		fail(pair->compared, ret, directory_xattrs_refused(pair->compare->retriever));
+		fail(pair->compared, ret,
+		     error_kind(directory_xattrs_refused(pair->compare->retriever))->cause);
 		return;
 	}
 	if (S_ISREG(mode))

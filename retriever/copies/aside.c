@@ -174,19 +174,13 @@ int aside_put_left(struct retriever *retriever, int dir_fd, int from_fd, const c
 		   const char *path)
 {
 	int ret = aside_put(retriever, from_fd, name, path, name);
-	g_autofree char *dir = retriever_fd_path(from_fd), *reason = NULL;
+	g_autofree char *dir = retriever_fd_path(from_fd);
 	const char *word = flags_word(from_fd, name);
+	g_autofree char *about = g_strconcat(dir, "/", name, word ? " is " : NULL, word, NULL);
 
-	if (ret == -EBUSY)
-		reason = g_strdup_printf("%s/%s: something is mounted there, and the old server "
-					 "has no such name: unmount it, then retry",
-					 dir, name);
-	else if (ret == -EPERM)
-		reason = g_strdup_printf("%s/%s: it, or its directory, is %s, and the old server "
-					 "has no such name: take that off, then retry",
-					 dir, name, word ? word : "immutable or append-only");
-	if (reason)
-		errors_add_name(retriever->errors, dir_fd, name, ret, reason);
+	if (ret == -EBUSY || ret == -EPERM)
+		errors_add_name(retriever->errors, dir_fd, name, ret,
+				ret == -EBUSY ? QM_LEFT_MOUNTED : QM_LEFT_FORBIDDEN, about);
 	return ret;
 }
 

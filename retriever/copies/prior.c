@@ -21,10 +21,6 @@
 #define GROUP	 "prior"
 #define FEW	 100 /* names that may always go */
 
-const char prior_too_many[] =
-	"more than a tenth of the names of the copy are not on the old server: see whether that is "
-	"the right tree and all of it is mounted there; if it is right: migratectl accept";
-
 /* How many names may be set aside: for a copy that another tool made the number of names is not
  * known. */
 static gint64 names_max(const struct retriever *retriever)

@@ -89,7 +89,5 @@ void prior_uncount(struct retriever *retriever, gint64 n);
 /* How many names would go with that one, for prior_check(): for a directory also all names below
  * it.  -errno. */
 gint64 prior_names(struct retriever *retriever, int dir_fd, const char *name);
-/* The message for that -ENOTEMPTY. */
-extern const char prior_too_many[];
 
 #endif

@@ -138,7 +138,7 @@ static void sync_unlock(struct object *object)
 	g_mutex_unlock(&file_of(object)->sync_lock);
 	if (!err)
 		return;
-	object_fail(object, err, OBJECT_NOT_DURABLE);
+	object_fail(object, err, QM_WRITE_UNDURABLE);
 	durability_queue(object, 0);
 }
 
@@ -406,7 +406,7 @@ static bool round_succeeded(struct snapshot *s)
 		later->object = object_ref(object);
 		close_gaps(later);
 	} else if (ret && !crowded && !unstored) {
-		object_fail(object, ret, "the stub record could not be written");
+		object_fail(object, ret, QM_RECORD_UNWRITTEN);
 	}
 	return again || unstored;
 }

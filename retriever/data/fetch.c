@@ -23,10 +23,6 @@
 
 #define RIGHTS_FIRST 1 /* what plan() returns of a file that is closed (rights.h) */
 
-#define CHANGED                                                                                    \
-	"the file was changed on the old server since its stub was made: migratectl retry takes "  \
-	"the new version"
-
 /* One READ under way. */
 struct transfer {
 	struct backend_request req;
@@ -156,7 +152,7 @@ struct rights_wanted {
 	bool demand;
 };
 
-static void rights_told(void *arg, int status, const char *reason)
+static void rights_told(void *arg, int status, enum error_code error)
 {
 	struct rights_wanted *wanted = arg;
 	struct object *object = wanted->object;
@@ -167,7 +163,7 @@ static void rights_told(void *arg, int status, const char *reason)
 	if (status == -ESTALE)
 		refind_start(object, transfer_again);
 	else if (status)
-		object_fail(object, status, reason);
+		object_fail(object, status, error);
 	else
 		transfer_again(object);
 	object_unref(object);
@@ -206,7 +202,7 @@ static void submit_or_fail(struct object *object, struct transfer *list, int ret
 	if (ret == -ESTALE)
 		refind_start(object, transfer_again);
 	else
-		object_fail(object, ret, ret == -EIO ? DAMAGE_REASON : "out of memory");
+		object_fail(object, ret, ret == -EIO ? QM_DAMAGED : QM_NO_MEMORY);
 }
 
 /* offset, or the next multiple of a power of two. */
@@ -405,11 +401,9 @@ static void apply_data(struct transfer *t, const uint8_t *data, size_t len)
 	trace_event(TRACE_WRITTEN, &t->req.trace, "range", t->start, len, 0, ret);
 	if (ret)
 		object_fail(object, ret,
-			    ret == -ENOSPC || ret == -EDQUOT
-				    ? "no space on the new server's file system"
-			    : damage_found(object->retriever)
-				    ? DAMAGE_REASON
-				    : "the new server's file system refused a write");
+			    ret == -ENOSPC || ret == -EDQUOT  ? QM_NO_SPACE
+			    : damage_found(object->retriever) ? QM_DAMAGED
+							      : QM_WRITE_REFUSED);
 	else
 		COUNT_ADD(object->retriever, bytes_fetched, len);
 	waiters_run(object->retriever, &waiters, 0);
@@ -518,18 +512,16 @@ static bool same_as_recorded(struct transfer *t)
 	return same;
 }
 
-static const char *reason_for(int status)
+static enum error_code error_for(int status)
 {
 	switch (status) {
 	case -EACCES:
 	case -EPERM:
-		return "the old server does not let this machine read it: give it root's rights "
-		       "there (no_root_squash), or make the file readable";
+		return QM_READ_FORBIDDEN;
 	case -EREMOTEIO:
-		return "the old server could not read a part of it (a bad disk there, or by SMB a "
-		       "name that it does not open)";
+		return QM_READ_PART;
 	default:
-		return "the old server answered READ with an error";
+		return QM_READ_FAILED;
 	}
 }
 
@@ -539,7 +531,7 @@ static bool of_the_range(int status)
 	return status == -EREMOTEIO || status == -EBADMSG || status == -EAGAIN;
 }
 
-static void transfer_failed(struct transfer *t, int status, const char *reason)
+static void transfer_failed(struct transfer *t, int status, enum error_code error)
 {
 	struct object *object = t->object;
 	uint64_t start = t->start, end = t->end;
@@ -557,22 +549,21 @@ static void transfer_failed(struct transfer *t, int status, const char *reason)
 		status = -ESTALE;
 	if (status == -EBUSY) {
 		status = -EACCES;
-		reason = "somebody has it open on the old server and lets nobody else read it: "
-			 "have it closed there, and run migratectl retry";
+		error = QM_READ_LOCKED;
 	}
 	g_mutex_lock(&object->lock);
 	/* found again, or something else, since this was sent; or clients wrote all of it */
 	again = superseded(t) || object_has(object, start, end) ||
-		(status == -ESTALE && !reason && object_source_moved(object, &t->source));
-	seek = status == -ESTALE && !reason;
-	reason = reason ? reason : reason_for(status);
+		(status == -ESTALE && !error && object_source_moved(object, &t->source));
+	seek = status == -ESTALE && !error;
+	error = error ? error : error_for(status);
 	if (!again)
 		clear_inflight(t);
 	/* under the lock: a retry in between would have cleared what this is about to set */
 	if (!again && !seek && of_the_range(status))
-		more = object_fail_range(object, start, end, status, reason, &waiters);
+		more = object_fail_range(object, start, end, status, error, &waiters);
 	else if (!again && !seek)
-		object_fail_locked(object, status, reason, &waiters);
+		object_fail_locked(object, status, error, &waiters);
 	g_mutex_unlock(&object->lock);
 	if (again) {
 		drop_transfer(t);
@@ -598,7 +589,7 @@ static void attr_done(struct backend_request *req)
 	if (req->status)
 		transfer_failed(t, req->status, req->why);
 	else if (!same_as_recorded(t))
-		transfer_failed(t, -ESTALE, CHANGED);
+		transfer_failed(t, -ESTALE, QM_CHANGED);
 	else
 		deliver_data(t, t->copy, t->copy_len);
 }
@@ -612,11 +603,11 @@ static void read_done(struct backend_request *req)
 		return;
 	}
 	if (req->has_attr && !same_as_recorded(t)) {
-		transfer_failed(t, -ESTALE, CHANGED);
+		transfer_failed(t, -ESTALE, QM_CHANGED);
 		return;
 	}
 	if (req->data_len == 0) { /* end of file, or no progress: neither can be */
-		transfer_failed(t, -EBADMSG, "the old server's file is shorter than it says");
+		transfer_failed(t, -EBADMSG, QM_READ_SHORT);
 		return;
 	}
 	if (!req->has_attr) {

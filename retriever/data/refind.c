@@ -147,26 +147,26 @@ static int adopt_directory(struct object *object, const struct found *found)
 }
 
 static int adopt_found(struct object *object, const struct found *found, enum version_trust trust,
-		       const char **reason)
+		       enum error_code *error)
 {
-	*reason = "the directory's stub record could not be written";
+	*error = QM_RECORD_UNWRITTEN;
 	return is_directory(object)
 		       ? adopt_directory(object, found)
-		       : version_take(object, &found->source, &found->attr, trust, reason);
+		       : version_take(object, &found->source, &found->attr, trust, error);
 }
 
 /* The error for an object that was not found, with its reason. */
-static int look_status(int ret, const struct found *found, const char **reason)
+static int look_status(int ret, const struct found *found, enum error_code *error)
 {
 	if (ret == -ELOOP) {
-		*reason = "the old server's listing of the directory does not end";
+		*error = QM_LIST_ENDLESS;
 		return -EREMOTEIO;
 	}
 	if (ret != -ESTALE && ret != -ENOENT && ret != -ENOTDIR) {
-		*reason = "the object could not be looked for on the old server";
+		*error = QM_SEARCH_FAILED;
 		return ret;
 	}
-	*reason = found->replaced ? VERSION_REPLACED : VERSION_GONE;
+	*error = found->replaced ? QM_REPLACED : QM_GONE;
 	return -ESTALE;
 }
 
@@ -212,7 +212,7 @@ void refind_place_clear(struct refind_place *place)
 
 /* ret: of having looked for it.  What has its path is asked for if it was not found. */
 static int adopt_anew(struct object *object, struct found *found, int ret, enum version_trust trust,
-		      const char **reason)
+		      enum error_code *error)
 {
 	g_autofree char *path = NULL;
 
@@ -222,21 +222,21 @@ static int adopt_anew(struct object *object, struct found *found, int ret, enum 
 		ret = path ? walk_names(object->retriever, path, found) : ret;
 	}
 	if (ret)
-		ret = look_status(ret, found, reason);
+		ret = look_status(ret, found, error);
 	else
-		ret = adopt_found(object, found, trust, reason);
+		ret = adopt_found(object, found, trust, error);
 	source_object_clear(&found->source);
 	return ret;
 }
 
 int refind_anew(struct object *object, enum version_trust trust, struct refind_place *place,
-		const char **reason)
+		enum error_code *error)
 {
 	struct found found = {.demand = true};
 	int ret = find_again(object, &found);
 
 	if (ret != LISTED)
-		return adopt_anew(object, &found, ret, trust, reason);
+		return adopt_anew(object, &found, ret, trust, error);
 	place->directory = found.source;
 	place->fileid = object->record.fileid;
 	place->replaced = found.replaced;
@@ -244,7 +244,7 @@ int refind_anew(struct object *object, enum version_trust trust, struct refind_p
 }
 
 int refind_listed(struct object *object, enum version_trust trust, struct refind_place *place,
-		  const char **reason)
+		  enum error_code *error)
 {
 	struct found found = {
 		.source = place->directory, .replaced = place->replaced, .demand = true};
@@ -252,7 +252,7 @@ int refind_listed(struct object *object, enum version_trust trust, struct refind
 
 	place->directory = (struct source_object){.path = NULL};
 	ret = find_listed(object, &found, place->status, place->name);
-	return adopt_anew(object, &found, ret, trust, reason);
+	return adopt_anew(object, &found, ret, trust, error);
 }
 
 /* ---- for reads and fills ---- */
@@ -276,21 +276,21 @@ static void end_errand(struct errand *errand, int ret)
 	struct object *object = errand->object;
 	struct search *search = &object->search;
 	GQueue waiters = G_QUEUE_INIT;
-	const char *reason = NULL;
+	enum error_code error = QM_NONE;
 	bool found;
 
 	if (ret)
-		ret = look_status(ret, &errand->found, &reason);
+		ret = look_status(ret, &errand->found, &error);
 	else
-		ret = adopt_found(object, &errand->found, VERSION_FOUND, &reason);
+		ret = adopt_found(object, &errand->found, VERSION_FOUND, &error);
 	g_mutex_lock(&object->lock);
 	search->under_way[errand->found.demand] = false;
 	search->found += !ret;
 	/* or by the other search, or by a retry */
 	found = search->found != errand->before;
-	search->lost = found ? NULL : reason;
+	search->lost = found ? QM_NONE : error;
 	if (!found)
-		object_fail_locked(object, ret, reason, &waiters);
+		object_fail_locked(object, ret, error, &waiters);
 	g_mutex_unlock(&object->lock);
 	waiters_run(object->retriever, &waiters, 0);
 	if (found)
@@ -352,7 +352,7 @@ static bool start_errand(struct object *object, bool demand, void (*then)(struct
 	struct errand *errand;
 	bool first, begin, hopeless;
 	unsigned before;
-	const char *lost;
+	enum error_code lost;
 
 	g_mutex_lock(&object->lock);
 	demand = demand || is_waited_for(object);
@@ -366,9 +366,7 @@ static bool start_errand(struct object *object, bool demand, void (*then)(struct
 		search->under_way[demand] = true;
 	g_mutex_unlock(&object->lock);
 	if (hopeless)
-		object_fail(object, -ESTALE,
-			    lost ? lost
-				 : "the old server's handle for it is stale again and again");
+		object_fail(object, -ESTALE, lost ? lost : QM_HANDLE_STALE);
 	if (!begin || hopeless)
 		return !hopeless;
 	errand = g_slice_new0(struct errand);

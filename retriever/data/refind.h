@@ -25,10 +25,10 @@ bool refind_for_client(struct object *object, void (*found)(struct object *objec
  * These three search for a file at once, for the administrator (version.h), and also accept another
  * file in its place.  They wait for the old server.
  *
- * refind_anew(): 0; -errno with *reason; or REFIND_LIST with *place, which was zeroed before: the
+ * refind_anew(): 0; -errno with *error; or REFIND_LIST with *place, which was zeroed before: the
  * directory where the file was has to be listed.  refind_list() does that for many files at once,
  * so that a directory need not be listed for each file.  Then refind_listed(): 0, or -errno with
- * *reason.
+ * *error.
  */
 #define REFIND_LIST 1
 
@@ -41,10 +41,10 @@ struct refind_place {
 };
 
 int refind_anew(struct object *object, enum version_trust trust, struct refind_place *place,
-		const char **reason);
+		enum error_code *error);
 void refind_list(struct retriever *retriever, struct refind_place *const *places, guint n);
 int refind_listed(struct object *object, enum version_trust trust, struct refind_place *place,
-		  const char **reason);
+		  enum error_code *error);
 void refind_place_clear(struct refind_place *place);
 
 #endif

@@ -16,10 +16,6 @@
 #include "retriever/objects/jobs.h"
 #include "retriever/objects/turns.h"
 
-#define REFUSED                                                                                    \
-	"the old server does not let this machine see who may use it, so that nobody may here: "   \
-	"let this machine's account read it and its permissions there, then retry"
-
 #define CHANGED_HERE                                                                               \
 	"its permissions: the old server had not told them before a client changed it here; it "   \
 	"keeps what it has"
@@ -29,7 +25,7 @@ struct rights {
 	bool demand;
 	struct source_entry entry;
 	struct source_xattrs *xattrs;
-	void (*told)(void *arg, int status, const char *reason);
+	void (*told)(void *arg, int status, enum error_code error);
 	void *arg;
 };
 
@@ -46,16 +42,16 @@ void rights_note_refused(struct retriever *retriever, int dir_fd, const char *na
 
 	if (fd >= 0 && migrate_record_load(fd, &rec) > 0) {
 		if (migrate_record_closed(&rec))
-			errors_add_fd(retriever->errors, fd, status, REFUSED);
+			errors_add_fd(retriever->errors, fd, status, QM_RIGHTS_REFUSED);
 		migrate_record_clear(&rec);
 	}
 	if (fd >= 0)
 		close(fd);
 }
 
-static void end_rights(struct rights *r, int status, const char *reason)
+static void end_rights(struct rights *r, int status, enum error_code error)
 {
-	r->told(r->arg, status, reason);
+	r->told(r->arg, status, error);
 	source_xattrs_free(r->xattrs);
 	object_unref(r->object);
 	g_slice_free(struct rights, r);
@@ -136,16 +132,14 @@ static void take_rights(struct object *object, void *arg)
 	}
 	turns_leave(object);
 	g_mutex_unlock(&object->lock);
-	end_rights(r, ret, ret ? "its permissions could not be set on the new server" : NULL);
+	end_rights(r, ret, ret ? QM_RIGHTS_UNSET : QM_NONE);
 }
 
-static const char *reason_rights(const struct backend_request *req, int status)
+static enum error_code rights_error(const struct backend_request *req, int status)
 {
 	if (status == -EACCES || status == -EPERM)
-		return REFUSED;
-	return status == -EHOSTDOWN ? SOURCE_NO_OWNER
-	       : req->why	    ? req->why
-				    : "the old server could not tell who may use it";
+		return QM_RIGHTS_REFUSED;
+	return status == -EHOSTDOWN ? QM_OWNER_UNKNOWN : req->why ? req->why : QM_RIGHTS_UNTOLD;
 }
 
 /* A file that was empty when it was listed is not read, so no READ would find another version. */
@@ -160,7 +154,7 @@ static bool is_recorded_version(struct object *object, const struct source_attr 
 	return same;
 }
 
-static int ask_attributes(struct rights *r, struct source_object *source, const char **reason)
+static int ask_attributes(struct rights *r, struct source_object *source, enum error_code *error)
 {
 	struct gate *gate = r->object->retriever->gate;
 	struct backend_request req = {.op = BACKEND_GETATTR, .object = *source, .hurried = true};
@@ -187,7 +181,7 @@ static int ask_attributes(struct rights *r, struct source_object *source, const 
 	}
 	if (!ret && !is_recorded_version(r->object, &r->entry.attr))
 		ret = -ESTALE;
-	*reason = reason_rights(&req, ret);
+	*error = rights_error(&req, ret);
 	/* a path that leads nowhere any more, or to something else */
 	return ret == -ENOENT || ret == -ENOTDIR || ret == -ENOTUNIQ ? -ESTALE : ret;
 }
@@ -196,23 +190,23 @@ static void run_rights(void *arg)
 {
 	struct rights *r = arg;
 	struct source_object source = {0};
-	const char *reason = NULL;
+	enum error_code error = QM_NONE;
 	int ret;
 
 	g_mutex_lock(&r->object->lock);
 	ret = object_source(r->object, &source);
 	g_mutex_unlock(&r->object->lock);
 	if (!ret)
-		ret = ask_attributes(r, &source, &reason);
+		ret = ask_attributes(r, &source, &error);
 	source_object_clear(&source);
 	if (ret)
-		end_rights(r, ret, reason);
+		end_rights(r, ret, error);
 	else if (fill_enter(r->object, take_rights, r))
 		take_rights(r->object, r);
 }
 
 void rights_ask(struct object *object, bool demand,
-		void (*told)(void *arg, int status, const char *reason), void *arg)
+		void (*told)(void *arg, int status, enum error_code error), void *arg)
 {
 	struct rights *r = g_slice_new0(struct rights);
 

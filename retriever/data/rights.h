@@ -30,6 +30,6 @@ int rights_keep(struct object *object);
  * version; or -errno.  demand: a client waits.
  */
 void rights_ask(struct object *object, bool demand,
-		void (*told)(void *arg, int status, const char *reason), void *arg);
+		void (*told)(void *arg, int status, enum error_code error), void *arg);
 
 #endif

@@ -116,30 +116,25 @@ static int take_content(struct object *object, const struct source_attr *attr)
 	return object_store(object);
 }
 
-/* Lock held: what keeps it from being taken, or NULL. */
-static const char *objection(const struct migrate_record *rec, enum likeness likeness,
-			     enum version_trust trust)
+/* Lock held: what keeps it from being taken, or QM_NONE. */
+static enum error_code objection(const struct migrate_record *rec, enum likeness likeness,
+				 enum version_trust trust)
 {
 	if (likeness == OTHER && trust == VERSION_FOUND)
-		return VERSION_REPLACED;
+		return QM_REPLACED;
 	if (likeness == SAME || !(rec->flags & MIGRATE_REC_CLIENT))
-		return NULL;
+		return QM_NONE;
 	if (likeness == OTHER)
-		return "the file was changed on the old server and by clients here: copy the "
-		       "version that counts over it";
-	return trust == VERSION_SAME
-		       ? NULL
-		       : "the old server's file has a new ctime or number, and the size and mtime "
-			 "that it had, and clients have changed it here: if it was not rewritten "
-			 "there, migratectl retry --same takes it for what it was";
+		return QM_CHANGED_BOTH;
+	return trust == VERSION_SAME ? QM_NONE : QM_CHANGED_MAYBE;
 }
 
 /*
- * Lock held.  What does not touch the content: 0, -errno with *reason; 1: it does.
+ * Lock held.  What does not touch the content: 0, -errno with *error; 1: it does.
  */
 static int take_lightly(struct object *object, const struct source_object *source,
 			const struct source_attr *attr, enum version_trust trust,
-			const char **reason)
+			enum error_code *error)
 {
 	struct migrate_record *rec = &object->record;
 	enum likeness likeness = compare_version(rec, attr);
@@ -147,26 +142,26 @@ static int take_lightly(struct object *object, const struct source_object *sourc
 	if (object->normal)
 		return 0;
 	if (likeness == SAME) {
-		*reason = "the stub record could not be written";
+		*error = QM_RECORD_UNWRITTEN;
 		take_place(object, source);
 		return object_store(object);
 	}
-	*reason = object->retriever->copying ? VERSION_LEFT : objection(rec, likeness, trust);
-	return *reason ? -ESTALE : 1;
+	*error = object->retriever->copying ? QM_CHANGED_IN_COPY : objection(rec, likeness, trust);
+	return *error ? -ESTALE : 1;
 }
 
 /* Lock held and the retriever's own bracket open: neither a fill nor a client writes to the file.
  */
 static int take_source_version(struct object *object, const struct source_object *source,
 			       const struct source_attr *attr, enum version_trust trust,
-			       const char **reason)
+			       enum error_code *error)
 {
 	struct migrate_record *rec = &object->record;
-	int ret = take_lightly(object, source, attr, trust, reason);
+	int ret = take_lightly(object, source, attr, trust, error);
 
 	if (ret <= 0)
 		return ret;
-	*reason = "the stub record could not be written";
+	*error = QM_RECORD_UNWRITTEN;
 	/* if it fails, too: of what the record says then, what was asked for is not, maybe */
 	file_of(object)->version++;
 	take_place(object, source);
@@ -181,26 +176,25 @@ static int take_source_version(struct object *object, const struct source_object
 }
 
 int version_take(struct object *object, const struct source_object *source,
-		 const struct source_attr *attr, enum version_trust trust, const char **reason)
+		 const struct source_attr *attr, enum version_trust trust, enum error_code *error)
 {
 	struct bracket *bracket;
 	int ret;
 
-	*reason = trust ? "it is not a file any more on the old server: remove it here"
-			: VERSION_GONE;
+	*error = trust ? QM_NO_FILE : QM_GONE;
 	if (!S_ISREG(attr->mode))
 		return -ESTALE;
 	g_mutex_lock(&object->lock);
-	ret = take_lightly(object, source, attr, trust, reason);
+	ret = take_lightly(object, source, attr, trust, error);
 	g_mutex_unlock(&object->lock);
 	if (ret <= 0)
 		return ret;
-	*reason = "the file could not be changed on the new server";
+	*error = QM_FILE_UNCHANGED;
 	bracket = bracket_now(object);
 	if (!bracket)
 		return -EIO;
 	g_mutex_lock(&object->lock);
-	ret = take_source_version(object, source, attr, trust, reason);
+	ret = take_source_version(object, source, attr, trust, error);
 	g_mutex_unlock(&object->lock);
 	bracket_abort(bracket);
 	if (!ret)

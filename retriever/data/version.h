@@ -24,16 +24,6 @@
 
 #include "retriever/objects/object.h"
 
-#define VERSION_GONE                                                                               \
-	"the object is gone from the old server: restore it there and run migratectl retry, or "   \
-	"remove it here"
-#define VERSION_REPLACED                                                                           \
-	"the file was changed on the old server since its stub was made, by one that replaced "    \
-	"it: migratectl retry takes the new version"
-
-#define VERSION_LEFT                                                                               \
-	"the file was changed on the old server while it was copied: the next run takes it"
-
 enum version_trust {
 	VERSION_FOUND, /* nobody was asked */
 	VERSION_NEW,   /* a new version is wanted */
@@ -47,6 +37,6 @@ enum version_trust {
  * backend or a worker thread.
  */
 int version_take(struct object *object, const struct source_object *source,
-		 const struct source_attr *attr, enum version_trust trust, const char **reason);
+		 const struct source_attr *attr, enum version_trust trust, enum error_code *error);
 
 #endif

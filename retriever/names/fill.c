@@ -103,10 +103,7 @@ static void abandon_fill(struct fill *fill, bool moved)
 	else if (outcome->status == -ECANCELED && !g_atomic_int_get(&object->retriever->closing))
 		directory_fill_again(object); /* withdrawn: somebody may wait for it by now */
 	else
-		object_fail(object, outcome->status,
-			    outcome->why ? outcome->why
-					 : "the directory could not be filled: see the names "
-					   "listed below it");
+		object_fail(object, outcome->status, outcome->why ? outcome->why : QM_NAMES_FAILED);
 }
 
 /* What failed for this fill fails no more if another one has filled the directory. */
@@ -166,7 +163,7 @@ static void conclude_fill(struct fill *fill)
 	fill_free(fill);
 }
 
-static void set_outcome(struct fill *fill, enum fill_result result, int status, const char *why)
+static void set_outcome(struct fill *fill, enum fill_result result, int status, enum error_code why)
 {
 	fill->outcome = (struct fill_outcome){result, status, why};
 }
@@ -177,11 +174,11 @@ static void record_skipped(void *arg)
 	struct fill *fill = arg;
 	struct object *object = fill->object;
 	struct skip_names *skip = fill->name_errors.skip;
-	const char *why = "the names that are skipped could not be put into the report";
+	enum error_code why = QM_UNREPORTED;
 	int ret = skip_names_record(skip, object->retriever, fill->path);
 
 	if (!ret && fill->prior_fd >= 0) {
-		why = "what was copied of a name that is skipped could not be set aside";
+		why = QM_SKIPPED_UNMOVED;
 		ret = skip_names_put_aside(skip, object->retriever, object->fd, fill->prior_fd,
 					   fill->path);
 	}
@@ -228,7 +225,7 @@ static void finish_fill(struct fill *fill)
 		return;
 	}
 	if (!fill->outcome.status && fill->name_errors.status)
-		set_outcome(fill, FILL_FAILED, fill->name_errors.status, NULL);
+		set_outcome(fill, FILL_FAILED, fill->name_errors.status, QM_NONE);
 	if (fill->content == FILL_DUMMIES) {
 		if (fill_enter(object, names_entered, fill))
 			names_entered(object, fill);
@@ -393,12 +390,12 @@ static bool leaves_rest(struct fill *fill, int status)
 	bool gone;
 
 	g_mutex_lock(&object->lock);
-	gone = !g_strcmp0(object->search.lost, VERSION_GONE);
+	gone = object->search.lost == QM_GONE;
 	g_mutex_unlock(&object->lock);
 	if (status == -ESTALE && !gone)
 		return false;
 	return skip_names_takes_rest(fill->name_errors.skip, object->fd, status,
-				     status == -ESTALE ? VERSION_GONE : fill_refusal(fill, status));
+				     status == -ESTALE ? QM_GONE : fill_refusal(fill, status));
 }
 
 static void listing_failed(struct fill *fill, int status)
@@ -558,11 +555,11 @@ static void list_anew(struct fill *fill)
 
 /* ---- fills ---- */
 
-static void fill_rights_told(void *arg, int status, const char *reason)
+static void fill_rights_told(void *arg, int status, enum error_code error)
 {
 	struct fill *fill = arg;
 
-	fill->req.why = reason;
+	fill->req.why = error;
 	if (status) /* of a listing -EBADMSG would be that the directory changed */
 		listing_failed(fill, status == -EBADMSG ? -EREMOTEIO : status);
 	else

@@ -214,29 +214,20 @@ bool directory_is_in_itself(const struct object *directory, const char *path,
 }
 
 /* Something has the entry's name already: NULL, or why it is not the entry. */
-static const char *why_not_there(struct fill *fill, const struct source_entry *entry)
+static enum error_code why_not_there(struct fill *fill, const struct source_entry *entry)
 {
 	/* as it is written nothing here has it */
 	if (fill->not_here && listing_entries_has(fill->not_here, listing_sum_hash(entry->name)))
-		return NAME_TAKEN;
-	return fill->content == FILL_DUMMIES ? NULL : directory_why_other(fill->object, entry);
+		return QM_NAME_TAKEN;
+	return fill->content == FILL_DUMMIES ? QM_NONE : directory_why_other(fill->object, entry);
 }
 
-/* reason: NULL, or what is known of it. */
-static void fail_name(struct fill *fill, const char *name, int status, const char *reason)
+/* error: QM_NONE, or what is known of it. */
+static void fail_name(struct fill *fill, const char *name, int status, enum error_code error)
 {
-	const char *word =
-		status == -EPERM && fill->prior_fd >= 0 ? flags_word(fill->prior_fd, name) : NULL;
-	g_autofree char *flagged =
-		word ? g_strdup_printf("what was copied of it, in .migrate/prior, is %s: take that "
-				       "off, then retry",
-				       word)
-		     : NULL;
-
-	name_errors_add(&fill->name_errors, name, status,
-			reason	  ? reason
-			: flagged ? flagged
-				  : name_not_made(status));
+	if (!error && status == -EPERM && fill->prior_fd >= 0 && flags_word(fill->prior_fd, name))
+		error = QM_COPY_FORBIDDEN;
+	name_errors_add(&fill->name_errors, name, status, error ? error : name_not_made(status));
 }
 
 /* MAKE_DONE, also where it failed; MAKE_ASK, MAKE_ASK_BARE. */
@@ -245,7 +236,7 @@ static enum make_outcome make_entry(struct fill *fill, const struct make_parent 
 				    const struct source_xattrs *xattrs)
 {
 	enum make_outcome outcome = MAKE_DONE;
-	const char *reason = NULL;
+	enum error_code error = QM_NONE;
 	int ret;
 
 	if (fill->content == FILL_DUMMIES)
@@ -256,8 +247,8 @@ static enum make_outcome make_entry(struct fill *fill, const struct make_parent 
 		ret = make_object(fill->object->retriever, parent, entry, target, xattrs, &outcome);
 	if (!ret && outcome == MAKE_THERE) {
 		g_atomic_int_inc(&fill->there);
-		reason = why_not_there(fill, entry);
-		ret = reason ? -EEXIST : 0;
+		error = why_not_there(fill, entry);
+		ret = error ? -EEXIST : 0;
 	}
 	if (!ret && outcome >= MAKE_ASK)
 		return outcome;
@@ -266,7 +257,7 @@ static enum make_outcome make_entry(struct fill *fill, const struct make_parent 
 	if (ret == -ENOSPC || ret == -EDQUOT)
 		g_atomic_int_inc(&fill->full);
 	if (ret < 0)
-		fail_name(fill, entry->name, ret, reason);
+		fail_name(fill, entry->name, ret, error);
 	return MAKE_DONE;
 }
 
@@ -423,27 +414,24 @@ static void question_ready(struct question *q)
 	queue_work(q->fill, &q->work);
 }
 
-const char *directory_xattrs_refused(const struct retriever *retriever)
+enum error_code directory_xattrs_refused(const struct retriever *retriever)
 {
-	return retriever->config->acl_source
-		       ? "the old server refused to tell the ACL or the extended attributes, or "
-			 "the acl-source has no such object"
-		       : "the old server refused to tell the ACL or the extended attributes";
+	return retriever->config->acl_source ? QM_XATTRS_NOWHERE : QM_XATTRS_REFUSED;
 }
 
-static const char *refusal_reason(const struct question *q, int status)
+static enum error_code refusal_error(const struct question *q, int status)
 {
 	if (status == -EHOSTDOWN)
-		return SOURCE_NO_OWNER;
+		return QM_OWNER_UNKNOWN;
 	if (status == -ENOENT)
-		return q->other ? NAME_OF_ANOTHER : NAME_MISSING;
+		return q->other ? QM_NAME_OF_ANOTHER : QM_NAME_MISSING;
 	if (q->req.why)
 		return q->req.why;
 	switch (q->req.op) {
 	case BACKEND_LOOKUP:
-		return "the old server refused to look up the name";
+		return QM_LOOKUP_REFUSED;
 	case BACKEND_READLINK:
-		return "the old server refused to read the symbolic link";
+		return QM_LINK_REFUSED;
 	default:
 		return directory_xattrs_refused(q->fill->object->retriever);
 	}
@@ -471,8 +459,7 @@ static void leave_out_snapshots(struct fill *fill, const char *name)
 	if (!ret)
 		ret = losses_sync(retriever->losses);
 	if (ret)
-		name_errors_add(&fill->name_errors, name, ret,
-				"what is not brought could not be put into the report");
+		name_errors_add(&fill->name_errors, name, ret, QM_UNREPORTED);
 }
 
 static void question_answered(struct backend_request *req)
@@ -499,7 +486,7 @@ static void question_answered(struct backend_request *req)
 	}
 	if (status) {
 		name_errors_add_refusal(&q->fill->name_errors, q->name, status,
-					refusal_reason(q, status));
+					refusal_error(q, status));
 		question_free(q);
 		return;
 	}
@@ -647,9 +634,7 @@ static void make_listed(struct page *page, const struct make_parent *parent,
 			ask_lookup(question_new(page, entry));
 	} else if (directory_reserves(fill->path, entry->name)) {
 		if (!strcmp(entry->name, MIGRATE_PRIVATE_DIR)) /* the other is a way back's */
-			name_errors_add(&fill->name_errors, entry->name, -EEXIST,
-					"this name is reserved at the volume's root: rename it "
-					"there, then retry; or skip it: migratectl skip");
+			name_errors_add(&fill->name_errors, entry->name, -EEXIST, QM_NAME_RESERVED);
 	} else if (fill->content != FILL_DUMMIES && !is_told(fill, parent, entry))
 		ask_lookup(question_new(page, entry));
 	else if (fill->content != FILL_DUMMIES && S_ISLNK(entry->attr.mode) &&

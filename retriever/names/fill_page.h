@@ -30,7 +30,7 @@ bool directory_is_in_itself(const struct object *directory, const char *path,
 			    const struct source_entry *entry);
 
 /* Why an object's BACKEND_XATTRS failed, for the list of errors. */
-const char *directory_xattrs_refused(const struct retriever *retriever);
+enum error_code directory_xattrs_refused(const struct retriever *retriever);
 
 /* The fill for which req asks about an entry, or NULL where req is another request. */
 const struct fill *fill_of_request(const struct backend_request *req);

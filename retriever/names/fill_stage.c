@@ -93,31 +93,25 @@ void fill_enter_stage(struct fill *fill, enum fill_stage stage)
 	fill->stage = stage;
 }
 
-#define DFS_LINK                                                                                   \
-	"it is on another server (a DFS link): put an empty directory in its place on the old "    \
-	"server, then retry; what it leads to may be a volume of its own"
-
-const char *fill_refusal(const struct fill *fill, int status)
+enum error_code fill_refusal(const struct fill *fill, int status)
 {
 	if (fill->req.why)
 		return fill->req.why;
 	switch (status) {
 	case -EACCES:
 	case -EPERM:
-		return "the old server does not let this machine list it: give it root's rights "
-		       "there (no_root_squash), or make the directory readable";
+		return QM_LIST_FORBIDDEN;
 	case -ELOOP:
-		return "the old server's listing of it does not end: repair the directory there";
+		return QM_LIST_ENDLESS;
 	case -EIO:
 		if (damage_found(fill->object->retriever))
-			return DAMAGE_REASON;
-		return "the new server's file system lost what was listed: see its kernel's log";
+			return QM_DAMAGED;
+		return QM_LISTING_LOST;
 	case -ENOSPC:
-		return "no space (or no inode) on the new server's file system for its names";
+		return QM_NO_SPACE;
 	default:
-		return status == -ENOTSUP && !fill->source.handle_len
-			       ? DFS_LINK
-			       : "the old server could not list the directory";
+		return status == -ENOTSUP && !fill->source.handle_len ? QM_DFS_LINK
+								      : QM_LIST_FAILED;
 	}
 }
 

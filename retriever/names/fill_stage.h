@@ -43,8 +43,8 @@ enum fill_result {
 
 struct fill_outcome {
 	enum fill_result result;
-	int status;	 /* -errno of FILL_LOST and FILL_FAILED, else 0 */
-	const char *why; /* static; NULL: the names that failed are listed */
+	int status;	     /* -errno of FILL_LOST and FILL_FAILED, else 0 */
+	enum error_code why; /* QM_NONE: the names that failed are listed */
 };
 
 /* What a fill makes. */
@@ -121,7 +121,7 @@ void fill_free(struct fill *fill);
 /* Goes on to a stage that can follow. */
 void fill_enter_stage(struct fill *fill, enum fill_stage stage);
 /* Why its listing failed with that status, for the list. */
-const char *fill_refusal(const struct fill *fill, int status);
+enum error_code fill_refusal(const struct fill *fill, int status);
 
 /*
  * Reading a file's bytes changes its atime on the old server, and another request about the file,

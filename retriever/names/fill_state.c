@@ -120,21 +120,22 @@ bool directory_is_foreign(const struct object *directory, const char *name)
 	return foreign;
 }
 
-const char *directory_why_other(const struct object *directory, const struct source_entry *entry)
+enum error_code directory_why_other(const struct object *directory,
+				    const struct source_entry *entry)
 {
-	const char *why = NULL;
+	enum error_code why = QM_NONE;
 	struct stat st;
 	int fd;
 
 	if (directory->retriever->copying)
-		return NULL;
+		return QM_NONE;
 	fd = openat(directory->fd, entry->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (fd >= 0 && fstat(fd, &st) == 0) {
 		if (S_ISDIR(st.st_mode) && directory_is_foreign(directory, entry->name))
-			why = NAME_FOREIGN;
+			why = QM_NAME_FOREIGN;
 		else if ((st.st_mode & S_IFMT) != (entry->attr.mode & S_IFMT) &&
 			 migrate_has_record(fd) == 0)
-			why = NAME_TAKEN;
+			why = QM_NAME_TAKEN;
 	}
 	if (fd >= 0)
 		close(fd);
@@ -202,20 +203,18 @@ static int put_rest_away(struct object *object)
 		       : ret;
 }
 
-static const char *why_not_complete(int status)
+static enum error_code why_not_complete(int status)
 {
 	switch (status) {
 	case -ENOTEMPTY:
-		return prior_too_many;
+		return QM_LEFT_TOO_MANY;
 	case -ENOTUNIQ:
-		return "the old server lists names that are not here as they are written: see the "
-		       "names listed below it";
+		return QM_NAMES_OTHERWISE;
 	case -EBUSY:
 	case -EPERM:
-		return "what is left over of it could not be set aside: see the names listed below "
-		       "it";
+		return QM_LEFT_UNMOVED;
 	default:
-		return "the directory's stub record could not be written";
+		return QM_RECORD_UNWRITTEN;
 	}
 }
 

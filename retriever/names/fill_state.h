@@ -24,7 +24,8 @@ bool directory_is_foreign(const struct object *directory, const char *name);
 /* Why the object that has the entry's name, in a directory that is not filled, cannot be the entry:
  * the object is foreign (directory_is_foreign()), or whole and of another type.  NULL: it can be.
  * A stub of another type fails later, when it is fetched (version.h). */
-const char *directory_why_other(const struct object *directory, const struct source_entry *entry);
+enum error_code directory_why_other(const struct object *directory,
+				    const struct source_entry *entry);
 /* With the lock held, for an unfilled directory of which a fill has brought every name: a worker
  * makes it filled and answers its waiters.  list_again: called where a name that was listed is not
  * here, to fill the directory anew; any thread, no lock. */

@@ -53,12 +53,8 @@ static enum left look_at_child(struct finish *finish, const struct dirent *e)
 
 	if (fd == -EXDEV) {
 		g_autofree char *name = text_name(e->d_name, strlen(e->d_name));
-		g_autofree char *reason = g_strdup_printf(
-			"something is mounted over %s in it here, and nobody can see what is "
-			"below that: unmount it, then retry",
-			name);
 
-		object_fail(finish->directory, -EBUSY, reason);
+		object_fail_about(finish->directory, -EBUSY, QM_MOUNTED_BELOW, name);
 		return FAILED;
 	}
 	if (fd < 0)
@@ -116,9 +112,7 @@ static bool is_another(struct object *directory, uint64_t sum)
 		  fstat(directory->fd, &st) == 0 && migrate_ns(st.st_mtim) == rec->mtime;
 	g_mutex_unlock(&directory->lock);
 	if (another)
-		object_fail(directory, -EREMOTEIO,
-			    "its names are not those that the old server listed, and no client "
-			    "has changed them: compare both, then retry, which takes what is here");
+		object_fail(directory, -EREMOTEIO, QM_NAMES_CHANGED);
 	return another;
 }
 
@@ -231,7 +225,7 @@ static int drop_directory_record(struct object *directory)
 		errors_forget_all(retriever->errors);
 		if (!retriever->copying)
 			log_event(EVENT_WHOLE, G_LOG_LEVEL_MESSAGE, retriever->config->root, NULL,
-				  0, "%s: everything is here: see migratectl finalize",
+				  QM_NONE, 0, "%s: everything is here: see migratectl finalize",
 				  retriever->config->root);
 	}
 	return 0;
@@ -337,7 +331,7 @@ static void finish_again(void *arg)
 	if (left == NOTHING)
 		ret = try_drop(finish);
 	if (ret == -EPERM) {
-		object_fail(directory, ret, "its stub record could not be removed");
+		object_fail(directory, ret, QM_RECORD_STAYS);
 		ret = -EREMOTEIO;
 	}
 	finish->done(finish->arg, ret);

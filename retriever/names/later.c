@@ -93,7 +93,7 @@ static void end_round(struct later *later)
 
 static void try_some(void *arg)
 {
-	const struct errors_filter filter = {.reason = ERRORS_LATER};
+	const struct errors_filter filter = {.code = QM_LATER};
 	struct later *later = arg;
 	struct error_entry entry;
 	unsigned n = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Tries again, in the background, the objects and names that are in the list of errors because the
- * old server put them off (ERRORS_LATER).  A round goes through the whole list, LATER_AT_A_TIME
+ * old server put them off (QM_LATER).  A round goes through the whole list, LATER_AT_A_TIME
  * entries at a time.  The pause between rounds is a minute, then twice as long each time, up to an
  * hour, until something has come.  In a copy nothing is tried again here: the copy's next run does
  * that.

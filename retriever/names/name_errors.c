@@ -101,33 +101,28 @@ static bool is_lasting(int status)
 	}
 }
 
-const char *name_not_made(int status)
+enum error_code name_not_made(int status)
 {
 	switch (status) {
 	case -ENOSPC:
 	case -EDQUOT:
-		return "no space (or no inode) on the new server's file system";
+		return QM_NO_SPACE;
 	case -ENOTEMPTY:
-		return prior_too_many;
+		return QM_LEFT_TOO_MANY;
 	case -EBUSY:
-		return "something is mounted there on the new server: unmount it, then retry";
+		return QM_MOUNTED;
 	case -EEXIST:
-		return NAME_TAKEN;
+		return QM_NAME_TAKEN;
 	case -EPERM:
-		return "the new server forbids it: see whether its directory, or what was copied "
-		       "of it, is immutable or append-only there (lsattr), take that off, then "
-		       "retry";
+		return QM_FORBIDDEN;
 	case -EXDEV:
-		return "it belongs to another project of the new server's file system than its "
-		       "directory (chattr -p), and that could not be changed: retry";
+		return QM_OTHER_PROJECT;
 	case -EFBIG:
-		return "the file is larger than the new server's file system can hold";
+		return QM_TOO_LARGE;
 	case -ELOOP:
-		return "it is one of the directories that it is in: repair that on the old server, "
-		       "then retry; or skip it: migratectl skip";
+		return QM_DIRECTORY_LOOP;
 	default:
-		return is_lasting(status) ? "the new server's file system cannot hold this name"
-					  : "the name could not be made on the new server";
+		return is_lasting(status) ? QM_NAME_UNHELD : QM_NAME_UNMADE;
 	}
 }
 
@@ -141,7 +136,7 @@ void name_errors_leave_out(struct name_errors *failed, const char *name)
 }
 
 static void add_name_error(struct name_errors *failed, const char *name, int status,
-			   const char *reason, bool theirs)
+			   enum error_code error, bool theirs)
 {
 	bool lasting =
 		is_lasting(status) || (theirs && skip_names_takes_refusal(failed->skip, status));
@@ -153,40 +148,38 @@ static void add_name_error(struct name_errors *failed, const char *name, int sta
 		}
 		status = -EREMOTEIO;
 	} else if (status == -ENOTUNIQ) {
-		reason = NAME_OF_ANOTHER;
+		error = QM_NAME_OF_ANOTHER;
 		status = -EREMOTEIO;
 	} else if (status == -ECANCELED) {
-		reason = NULL;
+		error = QM_NONE;
 	}
-	if (lasting && skip_names_takes(failed->skip, failed->dir_fd, name, name, reason)) {
+	if (lasting && skip_names_takes(failed->skip, failed->dir_fd, name, name, error)) {
 		name_errors_leave_out(failed, name);
 		return;
 	}
-	if (reason)
-		errors_add_name(failed->errors, failed->dir_fd, name, status, reason);
+	if (error)
+		errors_add_name(failed->errors, failed->dir_fd, name, status, error, NULL);
 	set_status(failed, status);
 }
 
-void name_errors_add(struct name_errors *failed, const char *name, int status, const char *reason)
+void name_errors_add(struct name_errors *failed, const char *name, int status,
+		     enum error_code error)
 {
-	add_name_error(failed, name, status, reason, false);
+	add_name_error(failed, name, status, error, false);
 }
 
 void name_errors_add_refusal(struct name_errors *failed, const char *name, int status,
-			     const char *reason)
+			     enum error_code error)
 {
-	add_name_error(failed, name, status, reason, true);
+	add_name_error(failed, name, status, error, true);
 }
 
 static void say_how_many(struct name_errors *failed)
 {
-	g_autofree char *reason =
-		g_strdup_printf("%" G_GUINT64_FORMAT " more %s that no file here can have: "
-				"rename them on the old server, then retry; or skip all that "
-				"the directory has: migratectl skip --all",
-				failed->more, text_plural(failed->more, "names"));
+	g_autofree char *more = g_strdup_printf("%" G_GUINT64_FORMAT " more %s", failed->more,
+						text_plural(failed->more, "names"));
 
-	errors_add_refused(failed->errors, failed->dir_fd, "", -EREMOTEIO, reason);
+	errors_add_refused(failed->errors, failed->dir_fd, "", -EREMOTEIO, QM_NAMES_MORE, more);
 }
 
 static bool is_skipped(struct name_errors *failed, const struct source_refusal *r)
@@ -202,7 +195,8 @@ static bool add_refused(struct name_errors *failed, const struct source_refusal 
 	if (is_skipped(failed, r))
 		return true;
 	if (failed->refused < NAME_ERRORS_LISTED) {
-		errors_add_refused(failed->errors, failed->dir_fd, r->name, -EREMOTEIO, r->why);
+		errors_add_refused(failed->errors, failed->dir_fd, r->name, -EREMOTEIO, r->why,
+				   NULL);
 		failed->refused++;
 	} else {
 		failed->more++;

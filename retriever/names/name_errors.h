@@ -22,26 +22,6 @@
 
 #define NAME_ERRORS_LISTED 100
 
-/* -ENOENT for a name that was listed; -ENOTUNIQ: source.h */
-#define NAME_MISSING                                                                               \
-	"the old server lists this name and does not find it: rename it there, then retry; or "    \
-	"skip it: migratectl skip"
-#define NAME_OF_ANOTHER                                                                            \
-	"the old server opens another object by this name, most likely one whose name differs "    \
-	"in upper and lower case only: rename one of them there, then retry; or skip it: "         \
-	"migratectl skip"
-
-/* -EEXIST */
-#define NAME_TAKEN                                                                                 \
-	"another object has this name here: the new server's file system may not tell names by "   \
-	"upper and lower case, or the old server has put something else in its place: compare "    \
-	"both, rename one, then retry; or skip it: migratectl skip"
-
-#define NAME_FOREIGN                                                                               \
-	"a program of this machine has made a directory of this name here, which hides the old "   \
-	"server's: move it out of the volume, then retry; or leave it in that one's place: "       \
-	"migratectl skip"
-
 struct name_errors {
 	struct errors *errors;
 	int dir_fd;
@@ -61,12 +41,13 @@ void name_errors_clear(struct name_errors *failed);
 void name_errors_reset(struct name_errors *failed);
 
 /* Why an object could not be made here. */
-const char *name_not_made(int status);
-/* reason NULL: no entry is made in the list of errors (-ECANCELED). */
-void name_errors_add(struct name_errors *failed, const char *name, int status, const char *reason);
+enum error_code name_not_made(int status);
+/* QM_NONE: no entry is made in the list of errors (-ECANCELED). */
+void name_errors_add(struct name_errors *failed, const char *name, int status,
+		     enum error_code error);
 /* The same where the old server refuses to tell about the object. */
 void name_errors_add_refusal(struct name_errors *failed, const char *name, int status,
-			     const char *reason);
+			     enum error_code error);
 /* The name was listed and need not be here. */
 void name_errors_leave_out(struct name_errors *failed, const char *name);
 /* Adds the refused names of a page. */

@@ -68,7 +68,7 @@ static void note_later(struct name_request *n)
 {
 	if (n->req.status == -EAGAIN || (n->req.status == GATE_WITHDRAWN && n->req.attempts))
 		errors_add_name(n->object->retriever->errors, n->object->fd, n->name, -EAGAIN,
-				NULL);
+				QM_LATER, NULL);
 }
 
 static void look_up(struct name_request *n);
@@ -97,7 +97,7 @@ static void name_make_entered(struct object *object, void *arg)
 	int prior_fd = prior ? prior_directory(prior, n->path) : -1;
 	struct make_parent parent = directory_parent(object, n->named, n->path, prior_fd);
 	enum make_outcome outcome = MAKE_DONE;
-	const char *reason = NULL;
+	enum error_code error = QM_NONE;
 	struct stat st;
 	int ret;
 
@@ -110,8 +110,8 @@ static void name_make_entered(struct object *object, void *arg)
 			      : make_object(object->retriever, &parent, &n->entry, n->target,
 					    n->xattrs, &outcome);
 		if (!ret && outcome == MAKE_THERE) {
-			reason = directory_why_other(object, &n->entry);
-			ret = reason ? -EEXIST : 0;
+			error = directory_why_other(object, &n->entry);
+			ret = error ? -EEXIST : 0;
 		}
 		if (ret == -ENOENT) /* from here, not from the old server */
 			ret = -EIO;
@@ -126,7 +126,7 @@ static void name_make_entered(struct object *object, void *arg)
 	}
 	if (ret < 0 && ret != -ENOENT)
 		errors_add_name(object->retriever->errors, object->fd, n->name, ret,
-				reason ? reason : name_not_made(ret));
+				error ? error : name_not_made(ret), NULL);
 	else if (!ret)
 		errors_forget_name(object->retriever->errors, &object->key, n->name);
 	if (ret == 0 && n->refused)
@@ -145,14 +145,14 @@ static void name_make(void *arg)
 static void not_found_alone(struct name_request *n)
 {
 	errors_add_name(n->object->retriever->errors, n->object->fd, n->name, -EREMOTEIO,
-			NAME_OF_ANOTHER);
+			QM_NAME_OF_ANOTHER, NULL);
 	name_answer(n, -EREMOTEIO);
 }
 
 static void list_no_owner(struct name_request *n)
 {
 	errors_add_name(n->object->retriever->errors, n->object->fd, n->name, -EHOSTDOWN,
-			SOURCE_NO_OWNER);
+			QM_OWNER_UNKNOWN, NULL);
 }
 
 static void name_told(struct backend_request *req)
@@ -187,7 +187,8 @@ static void name_told(struct backend_request *req)
 				req->why ? req->why
 				: req->op == BACKEND_XATTRS
 					? directory_xattrs_refused(n->object->retriever)
-					: "the old server refused to read the symbolic link");
+					: QM_LINK_REFUSED,
+				NULL);
 	if (status) {
 		name_answer(n, status);
 		return;
@@ -291,10 +292,10 @@ static void looked_up(struct name_request *n)
 		return;
 	}
 	if (req->why) /* of this name alone */
-		errors_add_name(retriever->errors, n->object->fd, n->name, req->status, req->why);
+		errors_add_name(retriever->errors, n->object->fd, n->name, req->status, req->why,
+				NULL);
 	else if (refused(req->status))
-		errors_add_fd(retriever->errors, n->object->fd, req->status,
-			      "the old server refused to look up a name in the directory");
+		errors_add_fd(retriever->errors, n->object->fd, req->status, QM_LOOKUP_FORBIDDEN);
 	if (req->status) {
 		bool stale = req->status == -ESTALE || req->status == -ENOTDIR;
 

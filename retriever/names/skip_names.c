@@ -21,10 +21,10 @@ struct skip_names {
 	GHashTable *names; /* not changed once it is in use */
 	char *because;
 	GMutex lock;
-	GHashTable *left_out; /* path -> reason */
+	GHashTable *left_out; /* path -> enum error_code */
 	uint64_t untold;
-	char *rest;	 /* why the listing was not told to its end, or NULL */
-	char *directory; /* of those */
+	enum error_code rest; /* why the listing was not told to its end, or QM_NONE */
+	char *directory;      /* of those */
 };
 
 struct skip_names *skip_names_new(bool all)
@@ -35,7 +35,7 @@ struct skip_names *skip_names_new(bool all)
 	skip->all = all;
 	skip->names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
 	g_mutex_init(&skip->lock);
-	skip->left_out = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+	skip->left_out = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
 	return skip;
 }
 
@@ -55,7 +55,6 @@ void skip_names_unref(struct skip_names *skip)
 	g_mutex_clear(&skip->lock);
 	g_free(skip->directory);
 	g_free(skip->because);
-	g_free(skip->rest);
 	g_free(skip);
 }
 
@@ -108,21 +107,20 @@ static void note_directory(struct skip_names *skip, int dir_fd)
 		skip->directory = retriever_fd_path(dir_fd);
 }
 
-bool skip_names_takes_rest(struct skip_names *skip, int dir_fd, int status, const char *reason)
+bool skip_names_takes_rest(struct skip_names *skip, int dir_fd, int status, enum error_code error)
 {
 	if (!skip_names_takes_refusal(skip, status) &&
 	    !(status == -ESTALE && skip && skip->refused))
 		return false;
 	g_mutex_lock(&skip->lock);
-	g_free(skip->rest);
-	skip->rest = g_strdup(reason);
+	skip->rest = error;
 	note_directory(skip, dir_fd);
 	g_mutex_unlock(&skip->lock);
 	return true;
 }
 
 bool skip_names_takes(struct skip_names *skip, int dir_fd, const char *name, const char *shown,
-		      const char *reason)
+		      enum error_code error)
 {
 	g_autofree char *dir = NULL;
 	bool taken;
@@ -134,7 +132,7 @@ bool skip_names_takes(struct skip_names *skip, int dir_fd, const char *name, con
 	taken = g_hash_table_size(skip->left_out) < LEFT_OUT_MAX;
 	if (taken)
 		g_hash_table_replace(skip->left_out, g_strconcat(dir, "/", shown, NULL),
-				     g_strdup(reason));
+				     GUINT_TO_POINTER(error));
 	g_mutex_unlock(&skip->lock);
 	return taken;
 }
@@ -157,7 +155,7 @@ void skip_names_reset(struct skip_names *skip)
 	g_mutex_lock(&skip->lock);
 	g_hash_table_remove_all(skip->left_out);
 	skip->untold = 0;
-	g_clear_pointer(&skip->rest, g_free);
+	skip->rest = QM_NONE;
 	g_mutex_unlock(&skip->lock);
 }
 
@@ -168,31 +166,19 @@ uint64_t skip_names_count(struct skip_names *skip)
 	if (!skip)
 		return 0;
 	g_mutex_lock(&skip->lock);
-	n = g_hash_table_size(skip->left_out) + skip->untold + (skip->rest != NULL);
+	n = g_hash_table_size(skip->left_out) + skip->untold + (skip->rest != QM_NONE);
 	g_mutex_unlock(&skip->lock);
 	return n;
 }
 
-/* The reason without its remedy. */
-static char *why(const char *reason)
+int skip_names_record_path(struct retriever *retriever, const char *path, const char *cause,
+			   enum error_code error, const char *because)
 {
-	static const char *const cures[] = {": rename",	 ": make it", ": repair", ": give it",
-					    ": have it", ": restore", ": put an", ": migratectl"};
-	const char *end = NULL;
+	g_autofree char *text =
+		g_strdup_printf("%s%s%s [%s]", cause, because ? "; skipped because: " : "",
+				because ? because : "", error_kind(error)->name);
 
-	for (size_t i = 0; !end && i < G_N_ELEMENTS(cures); i++)
-		end = strstr(reason, cures[i]);
-	return end ? g_strndup(reason, (gsize)(end - reason)) : g_strdup(reason);
-}
-
-int skip_names_record_path(struct retriever *retriever, const char *path, const char *reason,
-			   const char *because)
-{
-	g_autofree char *cause = why(reason);
-	g_autofree char *text = because ? g_strdup_printf("%s; skipped because: %s", cause, because)
-					: g_steal_pointer(&cause);
-
-	log_event(EVENT_NAME_SKIPPED, G_LOG_LEVEL_MESSAGE, path, text, 0,
+	log_event(EVENT_NAME_SKIPPED, G_LOG_LEVEL_MESSAGE, path, text, error, 0,
 		  "%s: skipped by the administrator: %s", path, text);
 	return losses_add(retriever->losses, LOSS_NAME, path, text);
 }
@@ -201,39 +187,43 @@ int skip_names_record_path(struct retriever *retriever, const char *path, const 
  * the directory's path on the old server: clients may rename the directory here, and the way back
  * must not take objects that never came for removed ones. */
 static int record_nameless(struct skip_names *skip, struct retriever *retriever, const char *source,
-			   const char *text)
+			   const char *text, enum error_code error)
 {
 	g_autofree char *root = retriever_fd_path(retriever->root_fd);
 	g_autofree char *there = source && *source ? g_build_filename(root, source, NULL) : NULL;
-	int ret = skip_names_record_path(retriever, skip->directory, text, skip->because);
+	int ret = skip_names_record_path(retriever, skip->directory, text, error, skip->because);
 
 	if (!ret && there && strcmp(there, skip->directory) != 0)
-		ret = skip_names_record_path(retriever, there, text, skip->because);
+		ret = skip_names_record_path(retriever, there, text, error, skip->because);
 	return ret;
 }
 
 int skip_names_record(struct skip_names *skip, struct retriever *retriever, const char *source)
 {
 	GHashTableIter iter;
-	gpointer path, reason;
+	gpointer path, error;
 	int ret = 0;
 
 	g_mutex_lock(&skip->lock);
 	g_hash_table_iter_init(&iter, skip->left_out);
-	while (!ret && g_hash_table_iter_next(&iter, &path, &reason))
-		ret = skip_names_record_path(retriever, path, reason, skip->because);
+	while (!ret && g_hash_table_iter_next(&iter, &path, &error)) {
+		const struct error_kind *kind = error_kind(GPOINTER_TO_UINT(error));
+
+		ret = skip_names_record_path(retriever, path, kind->cause, kind->code,
+					     skip->because);
+	}
 	if (!ret && skip->untold) {
 		g_autofree char *text =
 			g_strdup_printf("%" G_GUINT64_FORMAT " more %s that no file here can have",
 					skip->untold, text_plural(skip->untold, "names"));
 
-		ret = record_nameless(skip, retriever, source, text);
+		ret = record_nameless(skip, retriever, source, text, QM_NAMES_MORE);
 	}
 	if (!ret && skip->rest) {
-		g_autofree char *cause = why(skip->rest);
-		g_autofree char *text = g_strconcat("whatever of it is not here: ", cause, NULL);
+		g_autofree char *text = g_strconcat(
+			"whatever of it is not here: ", error_kind(skip->rest)->cause, NULL);
 
-		ret = record_nameless(skip, retriever, source, text);
+		ret = record_nameless(skip, retriever, source, text, skip->rest);
 	}
 	g_mutex_unlock(&skip->lock);
 	return ret ? ret : losses_sync(retriever->losses);

@@ -27,14 +27,14 @@ void skip_names_because(struct skip_names *skip, const char *text);
  * no name is skipped.  shown: the name as the report shows it.
  */
 bool skip_names_takes(struct skip_names *skip, int dir_fd, const char *name, const char *shown,
-		      const char *reason);
+		      enum error_code error);
 /* Whether the status says that the old server refuses for good: not an error of the new server or
  * of the network, and not one that may pass. */
 bool skip_names_is_refusal(int status);
 /* Whether a refusal with that status is skipped. */
 bool skip_names_takes_refusal(struct skip_names *skip, int status);
 /* Whether the rest of a listing that ended with that status is skipped: then it is noted. */
-bool skip_names_takes_rest(struct skip_names *skip, int dir_fd, int status, const char *reason);
+bool skip_names_takes_rest(struct skip_names *skip, int dir_fd, int status, enum error_code error);
 /* Whether n names that the listing does not tell are skipped: then they are noted. */
 bool skip_names_takes_untold(struct skip_names *skip, int dir_fd, uint64_t n);
 /* The listing begins anew. */
@@ -46,9 +46,9 @@ uint64_t skip_names_count(struct skip_names *skip);
  * directory on the old server, or NULL. */
 int skip_names_record(struct skip_names *skip, struct retriever *retriever, const char *path);
 /* Puts one object into the report and the log, by its path; the caller calls losses_sync().
- * because may be NULL. */
-int skip_names_record_path(struct retriever *retriever, const char *path, const char *reason,
-			   const char *because);
+ * cause: why it cannot be here.  because may be NULL. */
+int skip_names_record_path(struct retriever *retriever, const char *path, const char *cause,
+			   enum error_code error, const char *because);
 /* Sets aside the objects of these names in the directory's prior copy (prior.h), at prior_fd: they
  * do not count as left over, and cannot be compared.  Where skipped names are not known one by one,
  * everything that is left in the prior directory is set aside.  path: as of aside_put().  0 or

@@ -24,7 +24,8 @@ bool damage_found(struct retriever *retriever)
 		return false;
 	if (g_atomic_int_compare_and_exchange(&retriever->damage_told, 0, 1))
 		log_event(EVENT_DAMAGED, G_LOG_LEVEL_WARNING, retriever->config->root,
-			  DAMAGE_REASON, 0, "%s: nothing is brought here any more: %s",
-			  retriever->config->root, DAMAGE_REASON);
+			  error_kind(QM_DAMAGED)->sentence, QM_DAMAGED, 0,
+			  "%s: nothing is brought here any more: %s", retriever->config->root,
+			  error_kind(QM_DAMAGED)->sentence);
 	return true;
 }

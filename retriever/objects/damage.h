@@ -19,10 +19,6 @@
 
 #include "retriever/objects/retriever.h"
 
-#define DAMAGE_REASON                                                                              \
-	"the new server's file system has found errors in itself: unmount it, run e2fsck -f and "  \
-	"mount it again; its kernel's log says more"
-
 /* Once root_fd is open. */
 void damage_watch(struct retriever *retriever);
 void damage_forget(struct retriever *retriever);

@@ -73,11 +73,14 @@ static bool add_locked(struct errors *errors, const struct error_entry *e, const
 }
 
 static void add_error(struct errors *errors, int fd, const char *name, char *path, int status,
-		      const char *reason)
+		      enum error_code error, const char *about)
 {
+	const struct error_kind *kind = error_kind(status == -EAGAIN ? QM_LATER : error);
+	g_autofree char *told = about ? g_strconcat(about, ": ", kind->sentence, NULL) : NULL;
 	struct error_entry e = {.name = (char *)name,
 				.path = path,
-				.reason = (char *)(status == -EAGAIN ? ERRORS_LATER : reason),
+				.reason = told ? told : (char *)kind->sentence,
+				.code = kind->code,
 				.status = status,
 				.since = g_get_real_time() / G_USEC_PER_SEC};
 	g_autofree char *line = NULL;
@@ -95,25 +98,31 @@ static void add_error(struct errors *errors, int fd, const char *name, char *pat
 		g_mutex_unlock(&errors->file_lock);
 	}
 	if (news) /* not once for each attempt */
-		log_event(EVENT_OBJECT_FAILED, G_LOG_LEVEL_WARNING, path, e.reason, status,
-			  "%s: %s (%s)", path, e.reason, g_strerror(-status));
+		log_event(EVENT_OBJECT_FAILED, G_LOG_LEVEL_WARNING, path, e.reason, e.code, status,
+			  "%s: %s (%s) [%s]", path, e.reason, g_strerror(-status), kind->name);
 	g_free(path);
 }
 
-void errors_add_fd(struct errors *errors, int fd, int status, const char *reason)
+void errors_add_about(struct errors *errors, int fd, int status, enum error_code error,
+		      const char *about)
 {
 	g_autofree char *raw = retriever_fd_path(fd);
 
-	add_error(errors, fd, NULL, text_utf8(raw), status, reason);
+	add_error(errors, fd, NULL, text_utf8(raw), status, error, about);
+}
+
+void errors_add_fd(struct errors *errors, int fd, int status, enum error_code error)
+{
+	errors_add_about(errors, fd, status, error, NULL);
 }
 
 void errors_add_name(struct errors *errors, int dir_fd, const char *name, int status,
-		     const char *reason)
+		     enum error_code error, const char *about)
 {
 	g_autofree char *dir = retriever_fd_path(dir_fd);
 	g_autofree char *raw = g_strconcat(dir, "/", name, NULL);
 
-	add_error(errors, dir_fd, name, text_utf8(raw), status, reason);
+	add_error(errors, dir_fd, name, text_utf8(raw), status, error, about);
 }
 
 /* A checksum, because the shown name may be too long. */
@@ -125,13 +134,13 @@ char *errors_refused_name(const char *shown)
 }
 
 void errors_add_refused(struct errors *errors, int dir_fd, const char *shown, int status,
-			const char *reason)
+			enum error_code error, const char *about)
 {
 	g_autofree char *raw = retriever_fd_path(dir_fd);
 	g_autofree char *dir = text_utf8(raw);
 	g_autofree char *key = errors_refused_name(shown);
 
-	add_error(errors, dir_fd, key, g_strconcat(dir, "/", shown, NULL), status, reason);
+	add_error(errors, dir_fd, key, g_strconcat(dir, "/", shown, NULL), status, error, about);
 }
 
 /* ---- forgetting ---- */
@@ -199,6 +208,18 @@ guint errors_count(struct errors *errors)
 	return n;
 }
 
+void errors_count_codes(struct errors *errors, guint counts[static ERROR_KINDS])
+{
+	struct error_reason *at;
+
+	memset(counts, 0, ERROR_KINDS * sizeof counts[0]);
+	g_mutex_lock(&errors->lock);
+	for (guint n = 0; (at = errors_reasons_at(&errors->list.reasons, n)); n++)
+		if (at->count)
+			counts[error_kind(at->code) - error_kinds] += at->count;
+	g_mutex_unlock(&errors->lock);
+}
+
 gint64 errors_since(struct errors *errors)
 {
 	struct error_reason *at;
@@ -264,7 +285,8 @@ static void read_entry(struct errors *errors, uint64_t offset, struct error_entr
 		return;
 	error_entry_clear(entry);
 	*entry = (struct error_entry){.path = g_strdup("?"),
-				      .reason = g_strdup("the list of errors cannot be read"),
+				      .reason = g_strdup(error_kind(QM_LIST_UNREAD)->sentence),
+				      .code = QM_LIST_UNREAD,
 				      .status = -EIO};
 }
 

@@ -24,25 +24,24 @@
 
 struct errors;
 
-/* The reason of every failure with -EAGAIN. */
-#define ERRORS_LATER                                                                               \
-	"the old server keeps saying \"later\" (is it on tape, in a cloud, or locked?): have it "  \
-	"brought there, if you can; it is tried again now and then, and when somebody uses it"
-
 struct errors *errors_new(int private_fd);
 void errors_free(struct errors *errors);
 /* Uses the list in that directory from now on; -1: an empty list, which is not kept. */
 void errors_set_directory(struct errors *errors, int private_fd);
 
-void errors_add_fd(struct errors *errors, int fd, int status, const char *reason);
+/* An object that failed.  QM_LATER is the error of every failure with -EAGAIN. */
+void errors_add_fd(struct errors *errors, int fd, int status, enum error_code error);
+/* about: what the cause is about, which stands before the sentence, or NULL. */
+void errors_add_about(struct errors *errors, int fd, int status, enum error_code error,
+		      const char *about);
 /* A name that could not be made in the directory dir_fd. */
 void errors_add_name(struct errors *errors, int dir_fd, const char *name, int status,
-		     const char *reason);
+		     enum error_code error, const char *about);
 /* A name that no object can have here; shown: the name as it is displayed (text.h), or "" for one
  * entry that stands for several names.  The entry's name is errors_refused_name(), which cannot be
  * the name of a file. */
 void errors_add_refused(struct errors *errors, int dir_fd, const char *shown, int status,
-			const char *reason);
+			enum error_code error, const char *about);
 char *errors_refused_name(const char *shown); /* g_free */
 #define ERRORS_MORE "/"			      /* of several */
 void errors_forget(struct errors *errors, const struct migrate_binding *key);
@@ -54,6 +53,8 @@ void errors_forget_names(struct errors *errors, const struct migrate_binding *di
 void errors_forget_all(struct errors *errors);
 
 guint errors_count(struct errors *errors);
+/* How many have each code, in the order of error_kinds[]. */
+void errors_count_codes(struct errors *errors, guint counts[static ERROR_KINDS]);
 /* When the oldest reason that some entry still has came up, seconds since the epoch; 0: the list is
  * empty, or the time is not known. */
 gint64 errors_since(struct errors *errors);
@@ -71,8 +72,8 @@ guint errors_places(struct errors *errors);
 /* The names listed of a directory: char *. */
 GPtrArray *errors_names(struct errors *errors, const struct migrate_binding *dir);
 
-/* As errors_get(), for reasons: each reason once.  reason->text is NULL for ERRORS_REASON_OTHER,
- * else the caller frees it with g_free(). */
+/* As errors_get(), for reasons: each reason once.  reason->text is NULL for what is not known
+ * one by one (errors_reasons.h), else the caller frees it with g_free(). */
 bool errors_get_reason(struct errors *errors, guint *place, struct error_reason *reason);
 
 /* Makes durable what has changed since the last time.  Blocks for the disk. */

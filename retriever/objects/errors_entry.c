@@ -50,7 +50,7 @@ char *error_entry_line(enum error_change change, const struct error_entry *entry
 	if (change == ERROR_ADD || change == ERROR_FORGET)
 		append_text(line, entry->name ? entry->name : "");
 	if (change == ERROR_ADD) {
-		g_string_append_printf(line, "\t%d", -entry->status);
+		g_string_append_printf(line, "\t%d %u", -entry->status, entry->code);
 		append_text(line, entry->reason);
 		append_text(line, entry->path);
 		if (entry->since > 0)
@@ -74,6 +74,19 @@ static bool parse_key(const char *text, struct migrate_binding *key)
 	*key = (struct migrate_binding){.type = bytes[0], .len = (uint8_t)(len - 1)};
 	memcpy(key->bytes, bytes + 1, key->len);
 	return true;
+}
+
+/* Of the field ERRNO; else the one whose sentence an earlier release wrote. */
+static enum error_code parse_code(const char *field, const char *reason)
+{
+	const char *space = strchr(field, ' ');
+	const unsigned number = space ? (unsigned)strtoul(space, NULL, 10) : 0;
+
+	for (unsigned i = 0; i < ERROR_KINDS; i++)
+		if (space ? error_kinds[i].code == number
+			  : !strcmp(error_kinds[i].sentence, reason))
+			return error_kinds[i].code;
+	return QM_UNCODED;
 }
 
 static unsigned fields_of(int change)
@@ -110,6 +123,7 @@ int error_entry_parse(const char *line, struct error_entry *entry)
 	if (n > ERRNO) {
 		entry->status = -atoi(field[ERRNO]);
 		entry->reason = g_strcompress(field[REASON]);
+		entry->code = parse_code(field[ERRNO], entry->reason);
 		entry->path = g_strcompress(field[PATH]);
 		entry->since = since;
 	}
@@ -128,10 +142,15 @@ static bool is_path_below(const char *path, const char *directory)
 
 bool errors_filter_take(struct errors_filter *filter, const char *line)
 {
+	const struct error_kind *kind;
+
 	if (g_str_has_prefix(line, "reason "))
 		filter->reason = line + strlen("reason ");
 	else if (g_str_has_prefix(line, "below "))
 		filter->below = line + strlen("below ");
+	else if (g_str_has_prefix(line, "code ") &&
+		 (kind = error_kind_named(line + strlen("code "))))
+		filter->code = kind->code;
 	else
 		return false;
 	return true;
@@ -147,6 +166,7 @@ static bool is_reason(const char *reason, const struct errors_filter *filter)
 
 bool error_entry_matches(const struct error_entry *entry, const struct errors_filter *filter)
 {
-	return (!filter->reason || is_reason(entry->reason, filter)) &&
+	return (!filter->code || filter->code == entry->code) &&
+	       (!filter->reason || is_reason(entry->reason, filter)) &&
 	       (!filter->below || is_path_below(entry->path, filter->below));
 }

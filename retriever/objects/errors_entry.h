@@ -5,7 +5,9 @@
  *
  *   + OBJECT NAME ERRNO REASON PATH SINCE
  *                                     the entry is added, in place of an entry of the same object
- *                                     and name; earlier releases wrote no SINCE
+ *                                     and name; earlier releases wrote no SINCE.  Behind
+ *                                     ERRNO, after a space, is the number of the code, which
+ *                                     earlier releases did not write and do not read
  *   - OBJECT NAME                     the entry is removed
  *   / OBJECT                          all names of that directory are removed
  *   *                                 all entries are removed
@@ -19,13 +21,15 @@
 #include <stdbool.h>
 
 #include "common/record.h"
+#include "lib/base/error_codes.h"
 
 struct error_entry {
 	struct migrate_binding key; /* the object, or for a name its directory */
 	char *name;		    /* NULL: the object itself */
 	char *path;		    /* when it failed; printable */
 	char *reason;
-	int status;   /* -errno */
+	int status; /* -errno */
+	enum error_code code;
 	gint64 since; /* it has failed for that reason; seconds since the epoch, 0: not known */
 };
 
@@ -40,13 +44,14 @@ char *error_entry_line(enum error_change change, const struct error_entry *entry
 int error_entry_parse(const char *line, struct error_entry *entry);
 
 struct errors_filter {
-	const char *reason; /* part of it, or NULL */
-	const char *below;  /* a path as text_line() shows it: it and what is below it, or NULL */
-	bool whole;	    /* reason is all of it, as it is or as text_line() shows it */
+	const char *reason;   /* part of it, or NULL */
+	const char *below;    /* a path as text_line() shows it: it and what is below it, or NULL */
+	enum error_code code; /* or QM_NONE */
+	bool whole;	      /* reason is all of it, as it is or as text_line() shows it */
 };
 
-/* Takes a line of a command: "reason TEXT" or "below PATH", which the filter then points into.
- * False: it is neither. */
+/* Takes a line of a command: "reason TEXT", "below PATH" or "code QM1021", which the filter then
+ * points into.  False: it is none of them. */
 bool errors_filter_take(struct errors_filter *filter, const char *line);
 bool error_entry_matches(const struct error_entry *entry, const struct errors_filter *filter);
 

@@ -18,7 +18,7 @@ struct errors_hashes errors_list_hashes(struct errors_list *list, const struct e
 enum errors_news errors_list_put(struct errors_list *list, const struct error_entry *e,
 				 struct errors_hashes h, uint64_t offset)
 {
-	guint reason = errors_reasons_use(&list->reasons, e->reason, e->status);
+	guint reason = errors_reasons_use(&list->reasons, e->reason, e->status, e->code);
 	uint32_t place = errors_index_find(&list->index, h.entry);
 	struct errors_slot *slot = errors_index_at(&list->index, place);
 	struct error_reason *of = errors_reasons_at(&list->reasons, reason);
@@ -28,7 +28,7 @@ enum errors_news errors_list_put(struct errors_list *list, const struct error_en
 		of->since = e->since;
 	if (slot) {
 		errors_reasons_leave(&list->reasons, slot->reason);
-		if (slot->reason == reason && reason != ERRORS_REASON_OTHER)
+		if (slot->reason == reason && !ERRORS_REASON_OTHER(reason))
 			news = slot->path == h.path ? ERRORS_NEWS_NONE : ERRORS_NEWS_LINE;
 	} else {
 		slot = errors_index_add(&list->index, h.object, h.entry);
@@ -84,8 +84,12 @@ void errors_list_clear(struct errors_list *list)
 static bool may_match(struct errors_list *list, const struct errors_slot *slot,
 		      const struct errors_filter *filter)
 {
-	return !filter || !filter->reason || slot->reason == ERRORS_REASON_OTHER ||
-	       strstr(errors_reasons_at(&list->reasons, slot->reason)->text, filter->reason);
+	const struct error_reason *of = errors_reasons_at(&list->reasons, slot->reason);
+
+	if (!filter || (filter->code && filter->code != of->code))
+		return !filter;
+	return !filter->reason || ERRORS_REASON_OTHER(slot->reason) ||
+	       strstr(of->text, filter->reason);
 }
 
 bool errors_list_next(struct errors_list *list, guint *place, const struct errors_filter *filter,

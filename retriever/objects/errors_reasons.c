@@ -7,14 +7,14 @@ static guint reason_hash(gconstpointer p)
 {
 	const struct error_reason *reason = p;
 
-	return g_str_hash(reason->text) * 31 + (guint)reason->status;
+	return g_str_hash(reason->text) * 31 + (guint)reason->status + (guint)reason->code;
 }
 
 static gboolean reason_equal(gconstpointer a, gconstpointer b)
 {
 	const struct error_reason *x = a, *y = b;
 
-	return x->status == y->status && !strcmp(x->text, y->text);
+	return x->status == y->status && x->code == y->code && !strcmp(x->text, y->text);
 }
 
 static void reason_free(gpointer p)
@@ -29,7 +29,9 @@ void errors_reasons_init(struct errors_reasons *reasons)
 {
 	reasons->list = g_array_new(FALSE, TRUE, sizeof(struct error_reason));
 	reasons->numbers = g_hash_table_new_full(reason_hash, reason_equal, reason_free, NULL);
-	g_array_set_size(reasons->list, ERRORS_REASON_OTHER + 1);
+	g_array_set_size(reasons->list, ERROR_KINDS);
+	for (guint n = 0; n < ERROR_KINDS; n++)
+		errors_reasons_at(reasons, n)->code = error_kinds[n].code;
 }
 
 void errors_reasons_clear(struct errors_reasons *reasons)
@@ -45,30 +47,31 @@ struct error_reason *errors_reasons_at(const struct errors_reasons *reasons, gui
 		       : NULL;
 }
 
-static guint free_number(struct errors_reasons *reasons)
+static guint free_number(struct errors_reasons *reasons, enum error_code code)
 {
-	guint n = ERRORS_REASON_OTHER + 1;
+	guint n = ERROR_KINDS;
 
 	while (n < reasons->list->len && errors_reasons_at(reasons, n)->count)
 		n++;
 	if (n == ERRORS_REASONS_MAX)
-		return ERRORS_REASON_OTHER;
+		return (guint)(error_kind(code) - error_kinds);
 	if (n == reasons->list->len)
 		g_array_set_size(reasons->list, n + 1);
 	return n;
 }
 
-guint errors_reasons_use(struct errors_reasons *reasons, const char *text, int status)
+guint errors_reasons_use(struct errors_reasons *reasons, const char *text, int status,
+			 enum error_code code)
 {
-	struct error_reason reason = {.text = (char *)text, .status = status};
+	struct error_reason reason = {.text = (char *)text, .status = status, .code = code};
 	gpointer found;
 	guint n;
 
 	if (g_hash_table_lookup_extended(reasons->numbers, &reason, NULL, &found)) {
 		n = GPOINTER_TO_UINT(found);
 	} else {
-		n = free_number(reasons);
-		if (n != ERRORS_REASON_OTHER) {
+		n = free_number(reasons, code);
+		if (!ERRORS_REASON_OTHER(n)) {
 			reason.text = g_strdup(text);
 			*errors_reasons_at(reasons, n) = reason;
 			g_hash_table_insert(reasons->numbers, g_memdup2(&reason, sizeof reason),
@@ -83,7 +86,7 @@ void errors_reasons_leave(struct errors_reasons *reasons, guint number)
 {
 	struct error_reason *reason = errors_reasons_at(reasons, number);
 
-	if (--reason->count || number == ERRORS_REASON_OTHER)
+	if (--reason->count || ERRORS_REASON_OTHER(number))
 		return;
 	g_hash_table_remove(reasons->numbers, reason);
 	reason->text = NULL;

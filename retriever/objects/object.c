@@ -220,7 +220,7 @@ static int object_mend_dirty(struct object *object)
 	if (!ret && lost.n && !(rec->flags & MIGRATE_REC_HOLES)) {
 		ret = migrate_extents_remove_all(&rec->dirty, &lost);
 		rec->flags |= MIGRATE_REC_LOST;
-		errors_add_fd(object->retriever->errors, object->fd, -EIO, OBJECT_NOT_DURABLE);
+		errors_add_fd(object->retriever->errors, object->fd, -EIO, QM_WRITE_UNDURABLE);
 		/* if it cannot be stored, the next one who loads it finds the same */
 		object_store(object);
 	}
@@ -241,11 +241,11 @@ static void restore_old_handle(struct object *object)
 /* Something that this machine forbids: is it the object's own? */
 static int forbidden(struct object *object, int fd)
 {
-	const char *reason = flags_reason(fd);
+	enum error_code error = flags_error(fd);
 
-	if (!reason)
+	if (!error)
 		return -EPERM;
-	errors_add_fd(object->retriever->errors, fd, -EREMOTEIO, reason);
+	errors_add_fd(object->retriever->errors, fd, -EREMOTEIO, error);
 	return -EREMOTEIO;
 }
 
@@ -354,7 +354,7 @@ static int claim_loaded(struct retriever *retriever, int fd, bool take, struct o
 	if (object->load_error) {
 		ret = object->load_error;
 		if (new &&ret == -EBADMSG)
-			errors_add_fd(retriever->errors, fd, ret, "the stub record is damaged");
+			errors_add_fd(retriever->errors, fd, ret, QM_RECORD_DAMAGED);
 		object_unref(object);
 		return ret;
 	}

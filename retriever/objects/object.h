@@ -28,10 +28,10 @@ enum object_kind { OBJECT_OTHER, OBJECT_FILE, OBJECT_DIRECTORY }; /* OTHER: alwa
 
 /* The search for an object whose handle the old server no longer knows (refind.h). */
 struct search {
-	bool under_way[2]; /* in the background; for clients */
-	unsigned found;	   /* times */
-	unsigned failures; /* since it was last of use */
-	const char *lost;  /* why it was not found, last time, or NULL */
+	bool under_way[2];    /* in the background; for clients */
+	unsigned found;	      /* times */
+	unsigned failures;    /* since it was last of use */
+	enum error_code lost; /* why it was not found, last time, or QM_NONE */
 };
 
 /* Fills that write and brackets exclude each other (turns.h). */
@@ -121,8 +121,6 @@ static inline bool is_directory(const struct object *object)
 }
 
 #define OBJECT_EXTENTS_KEPT 32 /* when gaps are closed so that a record fits */
-
-#define OBJECT_NOT_DURABLE "the new server's file system could not make data durable"
 
 /* Of a struct migrate_binding, for tables. */
 guint object_key_hash(gconstpointer key);

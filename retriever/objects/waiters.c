@@ -118,7 +118,7 @@ static bool go_on_behind(struct object *object, struct waiter *w, uint64_t end, 
 }
 
 bool object_fail_range(struct object *object, uint64_t start, uint64_t end, int status,
-		       const char *reason, GQueue *out)
+		       enum error_code error, GQueue *out)
 {
 	bool left;
 	GList *next;
@@ -135,16 +135,17 @@ bool object_fail_range(struct object *object, uint64_t start, uint64_t end, int 
 	}
 	left = !g_queue_is_empty(&object->waiters);
 	if (!object->normal)
-		errors_add_fd(object->retriever->errors, object->fd, status, reason);
+		errors_add_fd(object->retriever->errors, object->fd, status, error);
 	return left;
 }
 
-void object_fail_locked(struct object *object, int status, const char *reason, GQueue *out)
+static void fail_locked(struct object *object, int status, enum error_code error, const char *about,
+			GQueue *out)
 {
-	const char *flagged = status == -EPERM ? flags_reason(object->fd) : NULL;
+	enum error_code flagged = status == -EPERM ? flags_error(object->fd) : QM_NONE;
 
 	if (flagged) {
-		reason = flagged;
+		error = flagged;
 		status = -EREMOTEIO;
 	}
 	mark_failed(object, status);
@@ -153,7 +154,12 @@ void object_fail_locked(struct object *object, int status, const char *reason, G
 	waiters_take_all(object, out);
 	/* under the lock, so that one that becomes whole leaves the list after it came */
 	if (status != -ECANCELED && !object->normal)
-		errors_add_fd(object->retriever->errors, object->fd, status, reason);
+		errors_add_about(object->retriever->errors, object->fd, status, error, about);
+}
+
+void object_fail_locked(struct object *object, int status, enum error_code error, GQueue *out)
+{
+	fail_locked(object, status, error, NULL, out);
 }
 
 void object_note_later(struct object *object)
@@ -161,7 +167,7 @@ void object_note_later(struct object *object)
 	g_mutex_lock(&object->lock);
 	mark_failed(object, -EAGAIN);
 	if (!object->normal)
-		errors_add_fd(object->retriever->errors, object->fd, -EAGAIN, NULL);
+		errors_add_fd(object->retriever->errors, object->fd, -EAGAIN, QM_LATER);
 	g_mutex_unlock(&object->lock);
 }
 
@@ -174,12 +180,17 @@ void object_forget_later(struct object *object)
 	errors_forget(object->retriever->errors, &object->key);
 }
 
-void object_fail(struct object *object, int status, const char *reason)
+void object_fail_about(struct object *object, int status, enum error_code error, const char *about)
 {
 	GQueue waiters = G_QUEUE_INIT;
 
 	g_mutex_lock(&object->lock);
-	object_fail_locked(object, status, reason, &waiters);
+	fail_locked(object, status, error, about, &waiters);
 	g_mutex_unlock(&object->lock);
 	waiters_run(object->retriever, &waiters, 0);
+}
+
+void object_fail(struct object *object, int status, enum error_code error)
+{
+	object_fail_about(object, status, error, NULL);
 }

@@ -40,9 +40,11 @@ void object_forget_later(struct object *object);
 
 /* Notes that an attempt failed, in the record and the list of errors, and answers all waiters.
  * status: -errno.  Takes the lock. */
-void object_fail(struct object *object, int status, const char *reason);
+void object_fail(struct object *object, int status, enum error_code error);
+/* about: as of errors_add_name(). */
+void object_fail_about(struct object *object, int status, enum error_code error, const char *about);
 /* The same with the lock held: run out with waiters_run(0) after unlocking. */
-void object_fail_locked(struct object *object, int status, const char *reason, GQueue *out);
+void object_fail_locked(struct object *object, int status, enum error_code error, GQueue *out);
 /*
  * The same where only [start, end) of a file could not be fetched: waiters for other ranges are not
  * told.  A waiter in the background goes on behind that range, a limited number of times, and is
@@ -50,6 +52,6 @@ void object_fail_locked(struct object *object, int status, const char *reason, G
  * -EAGAIN too.  Returns whether waiters are left, for which the plan of reads has to be made again.
  */
 bool object_fail_range(struct object *object, uint64_t start, uint64_t end, int status,
-		       const char *reason, GQueue *out);
+		       enum error_code error, GQueue *out);
 
 #endif

@@ -93,6 +93,17 @@ static void set_rest(GKeyFile *f, struct retriever *r)
 	g_key_file_set_int64(f, "rest", "high", rest.high);
 }
 
+/* How many objects and names failed, by their codes. */
+static void set_codes(GKeyFile *f, struct retriever *r)
+{
+	guint counts[ERROR_KINDS];
+
+	errors_count_codes(r->errors, counts);
+	for (unsigned i = 0; i < ERROR_KINDS; i++)
+		if (counts[i])
+			g_key_file_set_uint64(f, "codes", error_kinds[i].name, counts[i]);
+}
+
 static char *status_text(struct retriever *r, bool verbose)
 {
 	g_autoptr(GKeyFile) f = g_key_file_new();
@@ -139,6 +150,7 @@ static char *status_text(struct retriever *r, bool verbose)
 	g_key_file_set_uint64(f, "now", "objects", object_table_size(r->objects));
 	set_rest(f, r);
 	set_bool(f, "namespace", "complete", COUNT_GET(r, exact) && unfilled == 0);
+	set_codes(f, r);
 	if (verbose)
 		r->describe(r->describer, f);
 	return to_text(f);
@@ -190,8 +202,8 @@ static int run_retry(struct retriever *retriever, const char *argument, char **t
 	for (char **line = lines; *line; line++) {
 		if (line == lines ? !same && strcmp(*line, "new") != 0
 				  : !errors_filter_take(&filter, *line)) {
-			*text = g_strdup("retry takes `new` or `same`, and then a reason or a "
-					 "directory");
+			*text = g_strdup("retry takes `new` or `same`, and then a reason, a "
+					 "directory or a code");
 			return -EINVAL;
 		}
 	}

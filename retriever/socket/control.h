@@ -41,14 +41,16 @@
  *                        tell how long it takes, or ""; then seconds low high, by the clock
  *                      [namespace] complete=true|false  (every directory is filled: the totals are
  *                        final and a remaining time can be told)
+ *                      [codes] CODE=how many have failed with it (lib/base/error_codes.h)
  *                      with `verbose` also, for each open request, the oldest first, up to 200:
  *                        [request N] peer id operation offset length milliseconds path waits-for
  *   settings           [settings] root hold-ms crawler-workers crawler-order=namespace-first|...
  *                        paused
- *   errors START       [errors] total next (-1: no more); [error N] path reason errno since (s from
- *                        1970 on), N from START on, with gaps; in further lines: reason TEXT (which
- *                        it contains), below DIRECTORY (a path as it is listed).  `summary START`
- *                        for START: the same [errors]; [reason N] reason errno since count
+ *   errors START       [errors] total next (-1: no more); [error N] path reason code errno since (s
+ *                        from 1970 on), N from START on, with gaps; in further lines: reason TEXT
+ *                        (which it contains), below DIRECTORY (a path as it is listed), code CODE.
+ *                        `summary START` for START: the same [errors]; [reason N] reason code
+ *                        errno since count
  *   trace START        what was done for requests (lib/source/trace.h), from event START on, by
  *                      page: [trace] next overwritten (since START) more=true|false; [events]
  *                      N=time in microseconds since 1970, id, step, operation, offset, length,

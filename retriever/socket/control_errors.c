@@ -43,9 +43,11 @@ static bool is_object_gone(struct retriever *r, const struct error_entry *e)
 	return gone;
 }
 
-static void set_reason(GKeyFile *f, const char *group, const char *reason, int status, gint64 since)
+static void set_reason(GKeyFile *f, const char *group, const char *reason, enum error_code code,
+		       int status, gint64 since)
 {
 	g_key_file_set_string(f, group, "reason", reason);
+	g_key_file_set_string(f, group, "code", error_kind(code)->name);
 	g_key_file_set_integer(f, group, "errno", -status);
 	g_key_file_set_int64(f, group, "since", since);
 }
@@ -64,7 +66,7 @@ static void list_errors(struct retriever *r, guint place, const struct errors_fi
 			g_autofree char *group = g_strdup_printf("error %u", place);
 
 			g_key_file_set_string(f, group, "path", e.path);
-			set_reason(f, group, e.reason, e.status, e.since);
+			set_reason(f, group, e.reason, e.code, e.status, e.since);
 			n++;
 		}
 		error_entry_clear(&e);
@@ -85,8 +87,8 @@ static void list_reasons(struct retriever *r, guint place, GKeyFile *f)
 	while ((more = errors_get_reason(r->errors, &place, &reason)) && n++ < ERRORS_PAGE) {
 		g_autofree char *group = g_strdup_printf("reason %u", place);
 
-		set_reason(f, group, reason.text ? reason.text : "other reasons", reason.status,
-			   reason.since);
+		set_reason(f, group, reason.text ? reason.text : "other reasons", reason.code,
+			   reason.status, reason.since);
 		g_key_file_set_int64(f, group, "count", reason.count);
 		g_free(reason.text);
 		place++;

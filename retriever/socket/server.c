@@ -86,7 +86,7 @@ static gboolean on_connect(gint sock, GIOCondition condition, gpointer arg)
 			       : G_SOURCE_CONTINUE;
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0 ||
 	    (cred.uid != 0 && !is_in_group(fd, &cred, server->monitors))) {
-		log_event(EVENT_PEER_REFUSED, G_LOG_LEVEL_WARNING, NULL, NULL, 0,
+		log_event(EVENT_PEER_REFUSED, G_LOG_LEVEL_WARNING, NULL, NULL, QM_NONE, 0,
 			  "a process that is not root was turned away (pid %d)", (int)cred.pid);
 		close(fd);
 		return G_SOURCE_CONTINUE;

@@ -494,8 +494,8 @@ int attach_volume(struct retriever *retriever, const struct attach *how, char **
 	if (ret) {
 		*message =
 			ret == -EHOSTDOWN
-				? g_strdup_printf("%s: its root: " SOURCE_NO_OWNER,
-						  retriever->config->source)
+				? g_strdup_printf("%s: its root: %s", retriever->config->source,
+						  error_kind(QM_OWNER_UNKNOWN)->sentence)
 				: g_strdup_printf(
 					  "%s: the old server refused to tell the attributes of "
 					  "its root: %s; give this machine's root its rights there",

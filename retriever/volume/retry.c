@@ -29,10 +29,10 @@ static void move_watch_free(gpointer p)
 	g_slice_free(struct move_watch, moved);
 }
 
-/* Whether the file can be had, in its present version.  Else -errno with *reason, or REFIND_LIST.
+/* Whether the file can be had, in its present version.  Else -errno with *error, or REFIND_LIST.
  * listed: after that. */
 static int renew(struct object *object, enum version_trust trust, struct refind_place *place,
-		 bool listed, const char **reason)
+		 bool listed, enum error_code *error)
 {
 	struct backend_request req = {.op = BACKEND_GETATTR, .priority = BACKEND_READAHEAD};
 	struct source_object source;
@@ -50,7 +50,7 @@ static int renew(struct object *object, enum version_trust trust, struct refind_
 	}
 	if (listed) {
 		source_object_clear(&source);
-		return refind_listed(object, trust, place, reason);
+		return refind_listed(object, trust, place, error);
 	}
 	if (!ret) {
 		req.object = source;
@@ -59,10 +59,10 @@ static int renew(struct object *object, enum version_trust trust, struct refind_
 	}
 	if (!ret && !req.attr.nlink) /* removed there, and still open */
 		ret = -ESTALE;
-	*reason = "the old server refuses to tell of it";
+	*error = QM_TELL_REFUSED;
 	if (ret == -ESTALE || ret == -ENOENT || ret == -ENOTDIR)
-		return refind_anew(object, trust, place, reason);
-	return ret ? ret : version_take(object, NULL, &req.attr, trust, reason);
+		return refind_anew(object, trust, place, error);
+	return ret ? ret : version_take(object, NULL, &req.attr, trust, error);
 }
 
 /* Clears the object's error.  A search that is under way began before this, so its result does not
@@ -86,7 +86,7 @@ static int retry_object(struct retriever *retriever, struct move_watch *moved, b
 			enum version_trust trust)
 {
 	int fd = retriever_open_binding(retriever, &moved->entry.key, O_RDONLY | O_NONBLOCK), ret;
-	const char *reason = NULL;
+	enum error_code error = QM_NONE;
 	struct object *object;
 
 	if (fd < 0)
@@ -97,9 +97,9 @@ static int retry_object(struct retriever *retriever, struct move_watch *moved, b
 		return ret;
 	/* an object that was put off is tried by the next request for it */
 	if (!is_directory(object) && !object->normal && moved->entry.status != -EAGAIN)
-		ret = renew(object, trust, &moved->place, listed, &reason);
+		ret = renew(object, trust, &moved->place, listed, &error);
 	if (ret < 0)
-		object_fail(object, ret, reason);
+		object_fail(object, ret, error);
 	else if (!ret)
 		clear_mark(object);
 	object_unref(object);

@@ -25,8 +25,8 @@ struct order {
 /* A directory in which something is skipped, or a file that is. */
 struct target {
 	struct migrate_binding key;
-	char *path;   /* one of those that were given */
-	char *reason; /* of an object itself */
+	char *path;	       /* one of those that were given */
+	enum error_code error; /* of an object itself */
 	struct skip_names *skip;
 };
 
@@ -46,7 +46,6 @@ static void target_free(gpointer p)
 	struct target *target = p;
 
 	g_free(target->path);
-	g_free(target->reason);
 	skip_names_unref(target->skip);
 	g_free(target);
 }
@@ -93,8 +92,8 @@ static void add_target(struct skipping *s, const struct error_entry *entry, cons
 {
 	struct target *target = find_target(s, &entry->key, path);
 
-	if (!entry->name && !target->reason)
-		target->reason = g_strdup(entry->reason);
+	if (!entry->name && !target->error)
+		target->error = entry->code;
 	if (stands_for_several(entry))
 		skip_names_take_all(target->skip);
 	else if (entry->name)
@@ -185,12 +184,14 @@ static int take_filtered(struct skipping *s, char **text)
 	}
 	if (s->targets->len)
 		return 0;
-	*text = g_strdup_printf("nothing that failed%s%s%s%s can be skipped%s; see migratectl "
+	*text = g_strdup_printf("nothing that failed%s%s%s%s%s%s can be skipped%s; see migratectl "
 				"errors %s",
 				order->filter.below ? " below " : "",
 				order->filter.below ? order->filter.below : "",
 				order->filter.reason ? " with just the reason " : "",
 				order->filter.reason ? order->filter.reason : "",
+				order->filter.code ? " with the code " : "",
+				order->filter.code ? error_kind(order->filter.code)->name : "",
 				order->leave ? "" : " (what the old server refuses: --leave)",
 				s->retriever->config->name);
 	return -ENOENT;
@@ -221,8 +222,7 @@ static int skip_target(struct skipping *s, struct target *target, char **text)
 	if (ret)
 		return ret;
 	if (!is_directory(object)) {
-		ret = skip_file(object, target->reason ? target->reason : "it failed",
-				s->order->because, &names, text);
+		ret = skip_file(object, target->error, s->order->because, &names, text);
 		s->names += names;
 	} else {
 		ret = fill(object, target->skip);

@@ -220,7 +220,7 @@ static int fill_all(struct retriever *retriever, const GPtrArray *names, char **
 	return 0;
 }
 
-static int write_down(struct retriever *retriever, const GPtrArray *names, const char *reason,
+static int write_down(struct retriever *retriever, const GPtrArray *names, enum error_code error,
 		      const char *because)
 {
 	int ret = 0;
@@ -230,7 +230,8 @@ static int write_down(struct retriever *retriever, const GPtrArray *names, const
 		g_autofree char *dir = retriever_fd_path(name->dir_fd);
 		g_autofree char *path = g_build_filename(dir, name->name, NULL);
 
-		ret = skip_names_record_path(retriever, path, reason, because);
+		ret = skip_names_record_path(retriever, path, error_kind(error)->cause, error,
+					     because);
 	}
 	return ret ? ret : losses_sync(retriever->losses);
 }
@@ -322,14 +323,14 @@ static int take_all(struct object *object, const GPtrArray *names)
 	return 0;
 }
 
-static int leave_names(struct object *object, const GPtrArray *names, const char *reason,
+static int leave_names(struct object *object, const GPtrArray *names, enum error_code error,
 		       const char *because, char **text)
 {
 	struct retriever *retriever = object->retriever;
 	int ret = fill_all(retriever, names, text);
 
 	if (!ret)
-		ret = write_down(retriever, names, reason, because);
+		ret = write_down(retriever, names, error, because);
 	if (ret)
 		return ret;
 	g_mutex_lock(&object->lock);
@@ -352,7 +353,7 @@ static int fetch_again(struct object *object, char **text)
 	fetch_range(object, 0, INT64_MAX, false, latch_count_down, &latch);
 	ret = latch_wait(&latch);
 	g_mutex_lock(&object->lock);
-	gone = ret == -ESTALE && !g_strcmp0(object->search.lost, VERSION_GONE);
+	gone = ret == -ESTALE && object->search.lost == QM_GONE;
 	g_mutex_unlock(&object->lock);
 	if (!ret || gone || skip_names_is_refusal(ret))
 		return ret ? 1 : 0;
@@ -362,7 +363,7 @@ static int fetch_again(struct object *object, char **text)
 	return ret;
 }
 
-int skip_file(struct object *object, const char *reason, const char *because, unsigned *count,
+int skip_file(struct object *object, enum error_code error, const char *because, unsigned *count,
 	      char **text)
 {
 	g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(name_free);
@@ -383,7 +384,7 @@ int skip_file(struct object *object, const char *reason, const char *because, un
 	if (!ret)
 		ret = find_names(object, names);
 	if (!ret)
-		ret = leave_names(object, names, reason, because, text);
+		ret = leave_names(object, names, error, because, text);
 	if (ret && !*text)
 		*text = g_strdup(g_strerror(-ret));
 	if (ret)

@@ -20,13 +20,13 @@
 #include "retriever/objects/object.h"
 
 /*
- * reason: why the file failed; because: the administrator's reason, or NULL.  0 with *names: how
+ * error: why the file failed; because: the administrator's reason, or NULL.  0 with *names: how
  * many names the file had (0: clients have removed it, or it has become whole).  -EPERM: clients
  * have changed it; -EBUSY: a client changes it now, or a directory of one of its names cannot be
  * filled; else -errno.  On an error *text says why, without the path (g_free).  On the slow thread;
  * waits for the old server and the disk.
  */
-int skip_file(struct object *object, const char *reason, const char *because, unsigned *names,
+int skip_file(struct object *object, enum error_code error, const char *because, unsigned *names,
 	      char **text);
 
 /* Takes care of names that a killed skip_file() has left in aside/: a stub is removed, bytes that

@@ -56,8 +56,7 @@ static void list_failed(struct walk *walk, int fd, const struct migrate_record *
 	struct errors *errors = walk->retriever->errors;
 
 	if (rec->error && !errors_has(errors, &rec->binding))
-		errors_add_fd(errors, fd, -rec->error,
-			      "it failed before the retriever was started again");
+		errors_add_fd(errors, fd, -rec->error, QM_BEFORE_RESTART);
 }
 
 /* Bytes that clients wrote just before an earlier retriever was killed are here as long as the file

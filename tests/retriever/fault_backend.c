@@ -120,7 +120,7 @@ static void spoil(const struct fault_rule *what, struct backend_request *req)
 		memset(&req->attr, 0xee, sizeof(req->attr));
 	}
 	for (unsigned i = 0; what->action == FAULT_REFUSE && req->batch && i < what->count; i++)
-		backend_batch_refuse(req->batch, g_strdup_printf("bad/%u", i), "no such name");
+		backend_batch_refuse(req->batch, g_strdup_printf("bad/%u", i), QM_NAME_IMPOSSIBLE);
 	for (guint i = 0; what->action == FAULT_HIDE && req->batch && i < req->batch->entries->len;
 	     i++)
 		if (!strcmp(g_array_index(req->batch->entries, struct source_entry, i).name,

@@ -9,6 +9,7 @@ import shlex
 import subprocess
 import tempfile
 import unittest
+from unittest import mock
 
 from tools import PROGRAMS, SOURCE, run
 
@@ -29,6 +30,7 @@ ZSH = r"""
 _describe() { [[ $1 == -o ]] && shift; print -l -- ${(P)2%%:*} }
 _alternative() { print -l -- ${=${1##*\(}%\)} }
 _files() { print FILES }
+compset() { : }
 file=$1
 shift
 words=("$@") CURRENT=$# PREFIX=$words[-1]
@@ -101,6 +103,18 @@ class Completion(unittest.TestCase):
                 found = complete("migratectl", config, "cluster", "check", "ho")
                 self.assertLessEqual({"homes", "hosts"}, found)
                 self.assertFalse(parts & found)
+
+    def test_codes(self):
+        """Of what failed in any volume; the program that says it is one of the test's."""
+        program = pathlib.Path(self.dir.name, "migratectl")
+        program.write_text("#!/bin/sh\n[ \"$*\" = 'errors --all --summary' ] && "
+                           "printf 'a:  7  it is gone: (x) [QM1403]\\nb:  1  later (y) [QM1301]\\n'\n")
+        program.chmod(0o755)
+        with mock.patch.dict(PROGRAMS, migratectl=str(program)):
+            for complete in bash, zsh, fish:
+                with self.subTest(shell=complete.__name__):
+                    found = {word.removeprefix("--code=") for word in complete("migratectl", "retry", "--code=")}
+                    self.assertEqual({"QM1301", "QM1403"}, found - {""})
 
     def test_volumes(self):
         for complete in bash, zsh, fish:

@@ -110,6 +110,19 @@ class Pages(unittest.TestCase):
         example = (SOURCE / "packaging/etc/quickmigrate.conf").read_text()
         self.assertEqual(keys, set(re.findall(r"^#([a-z-]+) = ", example, re.M)))
 
+    def test_error_codes(self):
+        """Each code's cause and remedy, in the words of the program; and no other code."""
+        source = (SOURCE / "lib" / "base" / "error_codes.h").read_text()
+        for name, text in re.findall(r'#define (ERROR_[A-Z_]+) +("[^\n]*")\n', source):
+            source = source.replace(name, text)
+        source = re.sub(r'"[\s\\]*"', "", source)  # literals side by side
+        table = re.findall(r'X\((\d+), [A-Z_]+,[\s\\]+"((?:[^"\\]|\\.)+)",[\s\\]+"((?:[^"\\]|\\.)+)"\)', source)
+        self.assertEqual(len(table), source.count("X(1"))
+        said = re.findall(r"^\.TP\n\.B (QM.*)\n(.*)\.\n\.br\nRemedy: (.*)\.$", page("quickmigrate-errors.7"), re.M)
+        plain = [[re.sub(r"\\(.)", r"\1", part) for part in row] for row in table]
+        self.assertEqual([("QM" + number, cause[0].upper() + cause[1:], remedy) for number, cause, remedy in plain],
+                         [(code, cause.replace("\\e", "\\"), remedy) for code, cause, remedy in said])
+
     def test_clean(self):
         for path in sorted((SOURCE / "man").glob("*.[1-9]")):
             with self.subTest(page=path.name):

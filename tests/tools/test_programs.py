@@ -271,15 +271,15 @@ class Volume(unittest.TestCase):
         self.assertIn("finished with 1 error", self.crawl("--once", status=2))
         listed = json.loads(self.ctl("errors", "--json", "v"))
         self.assertEqual([e["path"] for e in listed], [str(self.new / "d1" / "s1" / "f0")])
-        self.assertRegex(self.ctl("errors", "v"), r"^/mnt/\S+/d1/s1/f0: .+\n$")  # the hint is for terminals
+        self.assertRegex(self.ctl("errors", "v"), r"^/mnt/\S+/d1/s1/f0: .+ \[QM1401\]\n$")  # the hint is for terminals
         self.assertIn("errors v", self.ctl("status", "v"))
         self.assertEqual(self.ctl("errors", "--below", str(self.new / "d1" / "s"), "v"), "")
         self.assertEqual(self.ctl("errors", "--reason", "no such reason", "v"), "")
-        for words in (["--below", str(self.new / "d1")], ["--reason", listed[0]["reason"][3:9]]):
+        for words in (["--below", str(self.new / "d1")], ["--reason", listed[0]["reason"][3:9]], ["--code", "QM1401"]):
             self.assertEqual(json.loads(self.ctl("errors", "--json", *words, "v")), listed)
         self.assertAlmostEqual(listed[0]["since"], time.time(), delta=400)
         counted = json.loads(self.ctl("errors", "--summary", "--json", "v"))
-        self.assertEqual(counted, [{"reason": listed[0]["reason"], "errno": listed[0]["errno"],
+        self.assertEqual(counted, [{"reason": listed[0]["reason"], "code": "QM1401", "errno": listed[0]["errno"],
                                     "since": listed[0]["since"], "count": 1}])
         self.assertEqual(self.status()["counters"]["errors_since"], listed[0]["since"])
         self.assertIn("Errors      1 (the first since 2", self.ctl("status", "v"))
@@ -552,7 +552,8 @@ class Volume(unittest.TestCase):
                 (("cluster", "config", "--nodes=a,,b", "v"), "no name of a node"),
                 (("errors", "--watch", "v"), "takes no --watch"),
                 (("status", "--reason", "x", "v"), "takes no --reason"),
-                (("errors", "--summary", "--below", "/x", "v"), "without --reason and --below"),
+                (("errors", "--code", "QM9", "v"), "QM9 is no code"),
+                (("errors", "--summary", "--below", "/x", "v"), "without --reason, --below and --code"),
                 (("status", "w"), "[volume w]"), (("--frob",), "--help")):
             with self.subTest(args=args):
                 error = self.ctl(*args, status=2)

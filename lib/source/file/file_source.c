@@ -304,8 +304,7 @@ static int do_readdir(const struct file_backend *file, int fd, struct backend_re
 	if (!S_ISDIR(req->attr.mode))
 		return -ENOTDIR;
 	if ((file->automounter || scratch->dev != file->root_dev) && is_automounter(fd)) {
-		req->why = "the automounter of the source could not mount it, or does not list all "
-			   "that it would mount: mount everything without it";
+		req->why = QM_AUTOMOUNTER;
 		return -EREMOTEIO;
 	}
 	dir = reopen_to_read(fd, O_DIRECTORY);

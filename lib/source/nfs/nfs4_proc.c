@@ -479,7 +479,7 @@ static void add_listed_entry(const struct nfs_view *view, struct backend_request
 
 	if (attrs && nfs4_mask_has(attrs->there, FATTR4_RDATTR_ERROR) &&
 	    attrs->error == NFS4ERR_MOVED) {
-		backend_batch_refuse(req->batch, text_name(name, len), REFUSED_REFERRAL);
+		backend_batch_refuse(req->batch, text_name(name, len), QM_REFERRAL);
 		return;
 	}
 	if (attrs) {

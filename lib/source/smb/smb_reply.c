@@ -68,16 +68,16 @@ bool smb_attr_decode(const struct wire_attr *from, struct source_attr *to)
 static void refuse_name(struct backend_batch *batch, const uint8_t *name, size_t len)
 {
 	char text[WIRE_REFUSED_BYTES * 3 / 2];
-	const char *why = REFUSED_NAME;
+	enum error_code why = QM_NAME_IMPOSSIBLE;
 	long n;
 
 	n = smb_text_from_utf16(name, len, text);
 	if (n < 0)
-		why = REFUSED_UNICODE;
+		why = QM_NAME_NO_TEXT;
 	else if (source_name_ok(text, (size_t)n))
-		why = REFUSED_CHARACTERS;
+		why = QM_NAME_CHARACTERS;
 	else if (n > 255)
-		why = REFUSED_LONG;
+		why = QM_NAME_LONG;
 	backend_batch_refuse(batch, text_name_utf16(name, len), why);
 }
 

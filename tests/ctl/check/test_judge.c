@@ -77,7 +77,7 @@ START_TEST(names)
 	ck_assert(judge_name(&made.judge, "d", listed(".snapshot")));
 	ck_assert(!judge_name(&made.judge, "d", &snapshots));
 	ck_assert_uint_eq(total(NOTICE_NAME), 2);
-	backend_batch_refuse(batch, g_strdup("bad"), "why");
+	backend_batch_refuse(batch, g_strdup("bad"), QM_NAME_IMPOSSIBLE);
 	batch->rejected += 3;
 	judge_refused(&made.judge, "d", batch);
 	ck_assert_uint_eq(total(NOTICE_NAME), 6);

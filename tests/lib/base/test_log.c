@@ -85,17 +85,18 @@ START_TEST(entries_and_lines)
 	log_failure("the end");
 	expect(entries, "MESSAGE=the end\n" REST("3"));
 	log_event(EVENT_OBJECT_FAILED, G_LOG_LEVEL_WARNING, "/v/\xe4\nMESSAGE=lie", "refused\r",
-		  -EACCES, "%s", "failed");
-	expect(entries, "MESSAGE=failed\nMESSAGE_ID=7ff32713cfcd4764a490c8570c6f8a21\n"
-			"QUICKMIGRATE_PATH=/v/\\344\\012MESSAGE=lie\n"
-			"QUICKMIGRATE_REASON=refused\\015\nERRNO=13\n" REST("4"));
-	log_event(EVENT_WHOLE, G_LOG_LEVEL_MESSAGE, NULL, NULL, 0, "whole");
+		  QM_READ_FORBIDDEN, -EACCES, "%s", "failed");
+	expect(entries,
+	       "MESSAGE=failed\nMESSAGE_ID=7ff32713cfcd4764a490c8570c6f8a21\n"
+	       "QUICKMIGRATE_PATH=/v/\\344\\012MESSAGE=lie\n"
+	       "QUICKMIGRATE_REASON=refused\\015\nQUICKMIGRATE_CODE=QM1201\nERRNO=13\n" REST("4"));
+	log_event(EVENT_WHOLE, G_LOG_LEVEL_MESSAGE, NULL, NULL, QM_NONE, 0, "whole");
 	expect(entries, "MESSAGE=whole\nMESSAGE_ID=edbf95dd52044b4783b2358e484bdaeb\n" REST("5"));
 	ck_assert_int_eq(recv(stream, line, sizeof(line), 0), -1);
 
 	/* It is gone: what is said is not lost, and nobody waits for it. */
 	close(entries);
-	log_event(EVENT_WHOLE, G_LOG_LEVEL_MESSAGE, "/v", NULL, 0, "whole\n");
+	log_event(EVENT_WHOLE, G_LOG_LEVEL_MESSAGE, "/v", NULL, QM_NONE, 0, "whole\n");
 	len = recv(stream, line, sizeof(line), 0);
 	ck_assert_int_gt(len, 0);
 	line[len] = '\0';
@@ -112,7 +113,8 @@ START_TEST(a_terminal_or_a_file)
 	ck_assert_int_eq(pipe(ends), 0);
 	ck_assert_int_eq(dup2(ends[1], STDERR_FILENO), STDERR_FILENO);
 	log_begin("migrate-x", "v");
-	log_event(EVENT_OBJECT_FAILED, G_LOG_LEVEL_WARNING, "/v/f", "refused", -EACCES, "failed");
+	log_event(EVENT_OBJECT_FAILED, G_LOG_LEVEL_WARNING, "/v/f", "refused", QM_READ_FORBIDDEN,
+		  -EACCES, "failed");
 	g_warning("%s", "two\nlines");
 	len = read(ends[0], line, sizeof(line) - 1);
 	ck_assert_int_gt(len, 0);

@@ -34,9 +34,9 @@ START_TEST(only_what_is_alone_is_given_up)
 	ck_assert_uint_eq(req.backend.breaks, SUSPECT_ALONE);
 	ck_assert(!suspects_break(&suspects, &req, SUSPECT_ALONE, true));
 	ck_assert(!suspects_break(&suspects, &req, 0, true));
-	ck_assert_ptr_null(req.why);
+	ck_assert_int_eq(req.why, QM_NONE);
 	ck_assert(suspects_break(&suspects, &req, 1, true));
-	ck_assert_ptr_nonnull(req.why);
+	ck_assert_int_eq(req.why, QM_CONNECTION_ENDS);
 }
 END_TEST
 
@@ -108,9 +108,9 @@ START_TEST(what_was_given_up_is_held)
 	ck_assert(suspects_break(&suspects, &req, 1, true));
 	suspects_recall(&suspects, &req);
 	ck_assert(!suspects_hold(&suspects, &req, g_get_monotonic_time() + 1));
-	req.why = NULL;
+	req.why = QM_NONE;
 	ck_assert(suspects_hold(&suspects, &req, since));
-	ck_assert_ptr_nonnull(req.why);
+	ck_assert_int_eq(req.why, QM_CONNECTION_ENDS);
 	suspects_recall(&suspects, &lookup); /* may be answered */
 	suspects_recall(&suspects, &other);
 	ck_assert(!suspects_hold(&suspects, &lookup, since));

@@ -264,11 +264,11 @@ START_TEST(i12_names_that_cannot_be)
 	ck_assert_int_eq(fill(fd), -EREMOTEIO);
 	ck_assert_int_eq(core_state(fd), MIGRATE_UNFILLED);
 	ck_assert_uint_eq(count_names(fd), 3);
-	core_expect_answer(&core, "errors 0", "/d/bad/0\nreason=no such name");
-	core_expect_answer(&core, "errors 0", "/d/bad/1\nreason=no such name");
+	core_expect_answer(&core, "errors 0", "/d/bad/0\nreason=no file here can have this name");
+	core_expect_answer(&core, "errors 0", "/d/bad/1\nreason=no file here can have this name");
 	ck_assert_uint_eq(errors_count(core.retriever->errors), 3); /* and the directory */
 	core_restart(&core);
-	core_expect_answer(&core, "errors 0", "/d/bad/1\nreason=no such name");
+	core_expect_answer(&core, "errors 0", "/d/bad/1\nreason=no file here can have this name");
 	core_expect_answer(&core, "finalize", "-16 ");
 	core_expect_answer(&core, "retry", "0 ");
 	ck_assert_uint_eq(errors_count(core.retriever->errors), 0);

@@ -381,10 +381,10 @@ START_TEST(i13_what_is_mounted_over_it)
 	core_start(&core);
 	root = core_root(&core);
 	ck_assert_int_eq(fill(root), 0);
-	hide("d", root, "over d in it");
+	hide("d", root, "d: something is mounted over it");
 	d = open_below(root, "d", O_RDONLY | O_DIRECTORY);
 	ck_assert_int_eq(fill(d), 0);
-	hide("d/file", d, "over file in it");
+	hide("d/file", d, "file: something is mounted over it");
 	file = open_below(d, "file", O_RDONLY);
 	ck_assert_int_eq(core_range(&core, file, 0, 9999), 0);
 	ck_assert_int_eq(make_whole(d), 0);

@@ -48,7 +48,7 @@ START_TEST(what_was_put_off_comes_by_itself)
 	wait_for_errors(2);
 	ck_assert(errors_get(core.retriever->errors, &place, NULL, &entry));
 	ck_assert_int_eq(entry.status, -EAGAIN);
-	ck_assert_str_eq(entry.reason, ERRORS_LATER);
+	ck_assert_int_eq(entry.code, QM_LATER);
 	ck_assert_int_le(ABS(g_get_real_time() / G_USEC_PER_SEC - entry.since), 60);
 	error_entry_clear(&entry);
 	ck_assert(backend_fault_wait(core.fault, directory,

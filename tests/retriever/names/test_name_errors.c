@@ -30,11 +30,11 @@ static void teardown(void)
 
 START_TEST(what_fails)
 {
-	name_errors_add(&name_errors, "a", -ECANCELED, "a reason");
+	name_errors_add(&name_errors, "a", -ECANCELED, QM_NAME_MISSING);
 	ck_assert_uint_eq(errors_count(errors), 0);
-	name_errors_add(&name_errors, "b", -ENOSPC, "a reason");
-	name_errors_add(&name_errors, "c", -EACCES, "a reason");
-	name_errors_add(&name_errors, "d", -ENOTUNIQ, "a reason");
+	name_errors_add(&name_errors, "b", -ENOSPC, QM_NAME_MISSING);
+	name_errors_add(&name_errors, "c", -EACCES, QM_NAME_MISSING);
+	name_errors_add(&name_errors, "d", -ENOTUNIQ, QM_NAME_MISSING);
 	ck_assert_uint_eq(errors_count(errors), 3);
 	ck_assert_int_eq(name_errors.status, -ECANCELED);
 	ck_assert(!name_errors_listed(&name_errors));
@@ -55,7 +55,7 @@ START_TEST(what_it_means_for_the_directory)
 		for (size_t i = 0; i < G_N_ELEMENTS(own); i++)
 			is_own |= error == own[i];
 		name_errors.status = 0;
-		name_errors_add(&name_errors, "a", -error, "a reason");
+		name_errors_add(&name_errors, "a", -error, QM_NAME_MISSING);
 		ck_assert_int_eq(name_errors.status, is_own ? -error : -EREMOTEIO);
 	}
 }
@@ -64,13 +64,13 @@ END_TEST
 START_TEST(what_vanishes)
 {
 	ck_assert(!name_errors_listed(&name_errors));
-	name_errors_add(&name_errors, "a", -ENOENT, "a reason");
-	name_errors_add(&name_errors, "b", -ENOENT, "a reason");
+	name_errors_add(&name_errors, "a", -ENOENT, QM_NAME_MISSING);
+	name_errors_add(&name_errors, "b", -ENOENT, QM_NAME_MISSING);
 	ck_assert_int_eq(name_errors.status, 0);
 	ck_assert(name_errors_listed(&name_errors));
-	name_errors_add(&name_errors, "c", -ENOENT, "a reason"); /* came and went */
+	name_errors_add(&name_errors, "c", -ENOENT, QM_NAME_MISSING); /* came and went */
 	ck_assert_int_eq(name_errors.status, 0);
-	name_errors_add(&name_errors, "b", -ENOENT, "a reason");
+	name_errors_add(&name_errors, "b", -ENOENT, QM_NAME_MISSING);
 	ck_assert_int_eq(name_errors.status, -EREMOTEIO);
 	ck_assert_uint_eq(errors_count(errors), 1);
 	ck_assert(!name_errors_listed(&name_errors));
@@ -82,7 +82,7 @@ static void refuse(unsigned n)
 	struct backend_batch *batch = backend_batch_new();
 
 	for (unsigned i = 0; i < n; i++)
-		backend_batch_refuse(batch, g_strdup_printf("/%u", i), "a reason");
+		backend_batch_refuse(batch, g_strdup_printf("/%u", i), QM_NAME_MISSING);
 	name_errors_add_refused(&name_errors, batch);
 	backend_batch_free(batch);
 }
@@ -105,7 +105,7 @@ START_TEST(names_without_end)
 	for (unsigned i = 0; i < 100000; i++) {
 		g_autofree char *name = g_strdup_printf("%u", i);
 
-		name_errors_add(&name_errors, name, -ENOENT, NULL);
+		name_errors_add(&name_errors, name, -ENOENT, QM_NONE);
 	}
 	ck_assert_uint_le(g_hash_table_size(name_errors.gone), 10000);
 	ck_assert_uint_eq(errors_count(errors), NAME_ERRORS_LISTED + 1);

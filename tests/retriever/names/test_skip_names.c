@@ -7,8 +7,7 @@
 
 static bool takes(struct skip_names *skip, int fd, const char *name)
 {
-	return skip_names_takes(skip, fd, name, *name == '/' ? name + 1 : name,
-				"no such name: rename it there");
+	return skip_names_takes(skip, fd, name, *name == '/' ? name + 1 : name, QM_NAME_IMPOSSIBLE);
 }
 
 START_TEST(i12_only_what_was_said)
@@ -100,17 +99,19 @@ START_TEST(i12_written_down)
 	ck_assert_int_eq(skip_names_record(skip, core.retriever, NULL), 0);
 	ck_assert_uint_eq(losses_names(core.retriever->losses), 0);
 	ck_assert(takes(skip, fd, "/bad") && skip_names_takes_untold(skip, fd, 5));
-	ck_assert(skip_names_takes(skip, fd, "/self", "self", "in itself: repair that there"));
+	ck_assert(skip_names_takes(skip, fd, "/self", "self", QM_DIRECTORY_LOOP));
 	losses_set_directory(core.retriever->losses, -1);
 	ck_assert_int_lt(skip_names_record(skip, core.retriever, NULL), 0);
 	losses_set_directory(core.retriever->losses, core.retriever->private_fd);
 	ck_assert_int_eq(skip_names_record(skip, core.retriever, "before"), 0);
 	path = core_path(&core, MIGRATE_PRIVATE_DIR "/" LOSSES_FILE);
 	ck_assert(g_file_get_contents(path, &text, NULL, NULL));
-	line = g_strconcat("name\t", core.root, "/bad\tno such name\n", NULL);
+	line = g_strconcat("name\t", core.root, "/bad\tno file here can have this name [QM1001]\n",
+			   NULL);
 	more = g_strconcat("name\t", core.root, "\t5 more names", NULL);
 	ck_assert_ptr_nonnull(strstr(text, line));
-	ck_assert_ptr_nonnull(strstr(text, "/self\tin itself\n"));
+	ck_assert_ptr_nonnull(
+		strstr(text, "/self\tit is one of the directories that it is in [QM1016]\n"));
 	ck_assert_ptr_nonnull(strstr(text, more));
 	ck_assert_ptr_nonnull(strstr(text, "/before\t5 more names")); /* where it was there */
 	skip_names_unref(skip);

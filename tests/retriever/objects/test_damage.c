@@ -92,7 +92,7 @@ START_TEST(i4_nothing_is_written)
 	ck_assert_int_eq(core_range(&core, fd, 0, 4096), -EIO);
 	ck_assert_int_eq(fstat(fd, &st), 0);
 	ck_assert_int_eq(st.st_blocks, 0);
-	core_expect_answer(&core, "errors", DAMAGE_REASON);
+	core_expect_answer(&core, "errors", error_kind(QM_DAMAGED)->sentence);
 	count("0\n");
 	expect_whole(fd);
 	finish(fd);
@@ -144,7 +144,7 @@ START_TEST(i6_no_name_is_made)
 	ck_assert_int_eq(core_wait(core_ask_fill(&core, dir, 0)), -EIO);
 	ck_assert_int_eq(fstatat(dir, "g", &st, 0), -1);
 	ck_assert_int_eq(core_state(dir), MIGRATE_UNFILLED);
-	core_expect_answer(&core, "errors", DAMAGE_REASON);
+	core_expect_answer(&core, "errors", error_kind(QM_DAMAGED)->sentence);
 	count("0\n");
 	ck_assert_int_eq(core_name_in(&core, dir, "g"), 0);
 	ck_assert_int_eq(core_wait(core_ask_fill(&core, dir, 0)), 0);

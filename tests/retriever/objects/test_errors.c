@@ -37,7 +37,7 @@ START_TEST(i12_a_list_that_is_lost)
 	struct error_entry e;
 	int fd = make_file(1);
 
-	errors_add_fd(errors, fd, -ESTALE, "a reason");
+	errors_add_fd(errors, fd, -ESTALE, QM_GONE);
 	errors_save(errors);
 	errors_free(errors);
 	errors = errors_new(dir);
@@ -60,10 +60,10 @@ START_TEST(i12_kept_across_restarts)
 	struct error_entry e;
 	int fd = make_file(1);
 
-	errors_add_fd(errors, fd, -ESTALE, "the first reason");
-	errors_add_fd(errors, fd, -EREMOTEIO, "a new\nline=\"[reason]\"");
-	errors_add_name(errors, dir, "na\xffme\n", -EBADMSG, "a name");
-	errors_add_name(errors, dir, "na\xffme\n", -EBADMSG, "a name");
+	errors_add_fd(errors, fd, -ESTALE, QM_GONE);
+	errors_add_about(errors, fd, -EREMOTEIO, QM_READ_SHORT, "a new\nline=\"[reason]\"");
+	errors_add_name(errors, dir, "na\xffme\n", -EBADMSG, QM_NAME_MISSING, NULL);
+	errors_add_name(errors, dir, "na\xffme\n", -EBADMSG, QM_NAME_MISSING, NULL);
 	ck_assert_uint_eq(errors_count(errors), 2);
 	errors_save(errors);
 	errors_free(errors);
@@ -71,7 +71,8 @@ START_TEST(i12_kept_across_restarts)
 	ck_assert_uint_eq(errors_count(errors), 2);
 	ck_assert(get(errors, 0, &e));
 	ck_assert_int_eq(e.status, -EREMOTEIO);
-	ck_assert_str_eq(e.reason, "a new\nline=\"[reason]\"");
+	ck_assert(g_str_has_prefix(e.reason, "a new\nline=\"[reason]\": the old server's file"));
+	ck_assert_int_eq(e.code, QM_READ_SHORT);
 	ck_assert_uint_gt(e.key.len, 0);
 	errors_forget(errors, &e.key);
 	error_entry_clear(&e);
@@ -97,11 +98,11 @@ START_TEST(names)
 	ck_assert_int_eq(migrate_binding_get(dir, "", &key), 0);
 	ck_assert_int_eq(migrate_binding_get(other, "", &other_key), 0);
 	for (unsigned round = 0; round < 2; round++) { /* of one name there is one entry */
-		errors_add_fd(errors, dir, -EIO, "the directory");
-		errors_add_name(errors, dir, "a\xff", -EIO, "x");
-		errors_add_name(errors, dir, "b", -EIO, "x");
-		errors_add_name(errors, dir, "c", -EIO, "x");
-		errors_add_name(errors, other, "b", -EIO, "x");
+		errors_add_fd(errors, dir, -EIO, QM_LIST_FAILED);
+		errors_add_name(errors, dir, "a\xff", -EIO, QM_NAME_MISSING, NULL);
+		errors_add_name(errors, dir, "b", -EIO, QM_NAME_MISSING, NULL);
+		errors_add_name(errors, dir, "c", -EIO, QM_NAME_MISSING, NULL);
+		errors_add_name(errors, other, "b", -EIO, QM_NAME_MISSING, NULL);
 	}
 	ck_assert_uint_eq(errors_count(errors), 5);
 	errors_save(errors);
@@ -135,7 +136,7 @@ START_TEST(many)
 		int fd = make_file(i);
 
 		ck_assert_int_eq(migrate_binding_get(fd, "", &keys[i]), 0);
-		errors_add_fd(errors, fd, -EIO, "x");
+		errors_add_fd(errors, fd, -EIO, QM_READ_FAILED);
 		close(fd);
 	}
 	for (unsigned i = 0; i < G_N_ELEMENTS(keys); i++) {
@@ -197,7 +198,8 @@ static void add_names(struct errors *errors, int fd, unsigned from, unsigned to)
 		char name[32];
 
 		g_snprintf(name, sizeof name, "name-%u", i);
-		errors_add_name(errors, fd, name, i % 2 ? -EIO : -EPERM, i % 2 ? "odd" : "even");
+		errors_add_name(errors, fd, name, i % 2 ? -EIO : -EPERM,
+				i % 2 ? QM_LOOKUP_REFUSED : QM_NAME_MISSING, NULL);
 	}
 }
 
@@ -210,7 +212,7 @@ START_TEST(forgotten_for_good)
 
 	ck_assert_int_eq(migrate_binding_get(dir, "", &key), 0);
 	add_names(errors, dir, 0, 100);
-	errors_add_fd(errors, dir, -EIO, "odd");
+	errors_add_fd(errors, dir, -EIO, QM_LIST_FAILED);
 	names = errors_names(errors, &key);
 	ck_assert_uint_eq(names->len, 100);
 	errors_forget_name(errors, &key, "name-7");
@@ -247,14 +249,17 @@ START_TEST(by_reason_and_by_directory)
 	add_names(errors, dir, 0, 10);
 	add_names(errors, fd, 0, 5);
 	expect_listed(errors, 15, &(struct errors_filter){NULL});
-	expect_listed(errors, 7, &(struct errors_filter){.reason = "odd"});
+	expect_listed(errors, 7, &(struct errors_filter){.reason = "refused to look"});
 	expect_listed(errors, 5, &(struct errors_filter){.below = inner});
-	expect_listed(errors, 3, &(struct errors_filter){.reason = "eve", .below = inner});
+	expect_listed(errors, 3,
+		      &(struct errors_filter){.reason = "lists this name", .below = inner});
 	errors = reopened(errors);
-	expect_listed(errors, 3, &(struct errors_filter){.reason = "eve", .below = inner});
+	expect_listed(errors, 3,
+		      &(struct errors_filter){.reason = "lists this name", .below = inner});
 	expect_listed(errors, 0, &(struct errors_filter){.below = "/inner"});
 	ck_assert(errors_get_reason(errors, &place, &reason));
-	ck_assert_str_eq(reason.text, "even");
+	ck_assert_str_eq(reason.text, error_kind(QM_NAME_MISSING)->sentence);
+	ck_assert_int_eq(reason.code, QM_NAME_MISSING);
 	ck_assert_uint_eq(reason.count, 8);
 	g_free(reason.text);
 	place++;
@@ -265,6 +270,37 @@ START_TEST(by_reason_and_by_directory)
 	ck_assert(!errors_get_reason(errors, &place, &reason));
 	errors_free(errors);
 	close(fd);
+	ck_assert_int_eq(unlinkat(dir, "errors", 0), 0);
+}
+END_TEST
+
+/* The list as an earlier release left it, which wrote no codes: nothing is lost, and what still has
+ * the same sentence has its code. */
+START_TEST(of_an_earlier_release)
+{
+	g_autofree char *text =
+		g_strdup_printf("+\t8101\t\t116\t%s\t/a\n"
+				"+\t8102\tname\t5\tin other words\t/b\t1700000000\n"
+				"+\t8103\t\t11\t%s\t/c\t1700000000\n",
+				error_kind(QM_CHANGED)->sentence, error_kind(QM_LATER)->sentence);
+	g_autofree char *list = g_strconcat(core_base, "/errors", NULL);
+	struct errors *errors;
+	guint counts[ERROR_KINDS];
+
+	ck_assert(g_file_set_contents(list, text, -1, NULL));
+	errors = errors_new(dir);
+	for (unsigned round = 0; round < 2; round++) {
+		expect_listed(errors, 3, NULL);
+		expect_listed(errors, 1, &(struct errors_filter){.code = QM_CHANGED});
+		expect_listed(errors, 1, &(struct errors_filter){.code = QM_UNCODED});
+		expect_listed(errors, 1, &(struct errors_filter){.code = QM_LATER});
+		expect_listed(errors, 1, &(struct errors_filter){.reason = "in other words"});
+		errors_count_codes(errors, counts);
+		ck_assert_uint_eq(counts[error_kind(QM_CHANGED) - error_kinds], 1);
+		ck_assert_uint_eq(counts[error_kind(QM_GONE) - error_kinds], 0);
+		errors = reopened(errors);
+	}
+	errors_free(errors);
 	ck_assert_int_eq(unlinkat(dir, "errors", 0), 0);
 }
 END_TEST
@@ -447,7 +483,7 @@ static void *work(void *arg)
 		struct error_entry e;
 		int fd = make_file(i % 10);
 
-		errors_add_fd(shared, fd, -EIO, "x");
+		errors_add_fd(shared, fd, -EIO, QM_READ_FAILED);
 		if (get(shared, i % 10, &e))
 			error_entry_clear(&e);
 		errors_save(shared);
@@ -485,6 +521,7 @@ int main(void)
 	tcase_add_test(tcase, a_damaged_list);
 	tcase_add_test(tcase, forgotten_for_good);
 	tcase_add_test(tcase, by_reason_and_by_directory);
+	tcase_add_test(tcase, of_an_earlier_release);
 	tcase_add_test(tcase, the_file_is_bounded);
 	tcase_add_test(tcase, i12_saved_without_descriptors);
 	tcase_add_test(tcase, written_anew_meanwhile);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include <check.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "retriever/objects/errors_entry.h"
@@ -12,6 +13,7 @@ static const struct error_entry entry = {
 	.path = (char *)"/a\tp\303\244th\n",
 	.reason = (char *)"because\tof \"this\"",
 	.status = -EREMOTEIO,
+	.code = QM_GONE,
 	.since = 1700000000,
 };
 
@@ -30,6 +32,7 @@ static void expect_back(enum error_change change, const struct error_entry *said
 		ck_assert_str_eq(e.path, said->path);
 		ck_assert_str_eq(e.reason, said->reason);
 		ck_assert_int_eq(e.status, said->status);
+		ck_assert_int_eq(e.code, said->code);
 		ck_assert_int_eq(e.since, said->since);
 	}
 	error_entry_clear(&e);
@@ -82,18 +85,52 @@ START_TEST(what_makes_no_sense)
 }
 END_TEST
 
+/* Earlier releases wrote no code, and read a line with one. */
+START_TEST(of_other_releases)
+{
+	static const struct {
+		const char *line;
+		enum error_code code;
+	} lines[] = {
+		{"+\t81\ta\t116\tthe file was changed on the old server since its stub was made: "
+		 "migratectl retry takes the new version\tp\n",
+		 QM_CHANGED},
+		{"+\t81\ta\t5\tin other words\tp\t9\n", QM_UNCODED},
+		{"+\t81\ta\t5 1009\tin other words\tp\t9\n", QM_NAME_MISSING},
+		{"+\t81\ta\t5 9999\tof a later one\tp\t9\n", QM_UNCODED},
+		{"+\t81\ta\t5 0\tx\tp\t9\n", QM_UNCODED},
+	};
+	g_autofree char *line = error_entry_line(ERROR_ADD, &entry);
+	g_auto(GStrv) fields = g_strsplit(line, "\t", -1);
+	struct error_entry e;
+
+	for (size_t i = 0; i < G_N_ELEMENTS(lines); i++) {
+		ck_assert_int_eq(error_entry_parse(lines[i].line, &e), ERROR_ADD);
+		ck_assert_int_eq(e.code, lines[i].code);
+		ck_assert_int_eq(e.status, lines[i].code == QM_CHANGED ? -ESTALE : -EIO);
+		error_entry_clear(&e);
+	}
+	ck_assert_uint_eq(g_strv_length(fields), 7); /* as many as before */
+	ck_assert_int_eq(atoi(fields[3]), EREMOTEIO);
+}
+END_TEST
+
 static bool is_let_through(const char *reason, const char *below)
 {
-	return error_entry_matches(&entry, &(struct errors_filter){reason, below});
+	return error_entry_matches(&entry,
+				   &(struct errors_filter){.reason = reason, .below = below});
 }
 
 static bool is_whole(const char *reason)
 {
-	return error_entry_matches(&entry, &(struct errors_filter){reason, NULL, true});
+	return error_entry_matches(&entry,
+				   &(struct errors_filter){.reason = reason, .whole = true});
 }
 
 START_TEST(filters)
 {
+	struct errors_filter filter = {NULL};
+
 	ck_assert(is_let_through(NULL, NULL));
 	ck_assert(is_let_through("of \"th", NULL));
 	ck_assert(!is_let_through("nothing", NULL));
@@ -102,6 +139,12 @@ START_TEST(filters)
 	ck_assert(!is_whole("because"));
 	ck_assert(!is_whole("because\tof \"this\" or that"));
 	ck_assert(is_let_through(NULL, "/"));
+	ck_assert(errors_filter_take(&filter, "code QM1403"));
+	ck_assert(error_entry_matches(&entry, &filter));
+	ck_assert(errors_filter_take(&filter, "code QM1402"));
+	ck_assert(!error_entry_matches(&entry, &filter));
+	ck_assert(!errors_filter_take(&filter, "code 1403"));
+	ck_assert(!errors_filter_take(&filter, "code "));
 	ck_assert(is_let_through("because", "/a\\011p\303\244th\\012"));
 	ck_assert(is_let_through("because", "/a\\011p\303\244th\\012/"));
 	ck_assert(!is_let_through(NULL, "/a"));
@@ -115,6 +158,7 @@ int main(void)
 
 	tcase_add_test(tcase, comes_back_as_it_was);
 	tcase_add_test(tcase, what_makes_no_sense);
+	tcase_add_test(tcase, of_other_releases);
 	tcase_add_test(tcase, filters);
 	return run_tcase(tcase);
 }

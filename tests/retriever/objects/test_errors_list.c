@@ -14,7 +14,8 @@ static struct error_entry entry(const char *name, const char *reason)
 				    .name = (char *)name,
 				    .path = (char *)"/a/path",
 				    .reason = (char *)reason,
-				    .status = -EIO};
+				    .status = -EIO,
+				    .code = QM_GONE};
 }
 
 static enum errors_news put(const char *name, const char *reason, uint64_t offset)
@@ -64,15 +65,15 @@ START_TEST(since)
 		e.since = times[i];
 		errors_list_put(&list, &e, errors_list_hashes(&list, &e), 10 * i);
 	}
-	ck_assert_int_eq(errors_reasons_at(&list.reasons, 1)->since, 3);
+	ck_assert_int_eq(errors_reasons_at(&list.reasons, ERROR_KINDS)->since, 3);
 	e = entry("c", "one"); /* again */
 	e.since = 20;
 	errors_list_put(&list, &e, errors_list_hashes(&list, &e), 40);
-	ck_assert_int_eq(errors_reasons_at(&list.reasons, 1)->since, 3);
+	ck_assert_int_eq(errors_reasons_at(&list.reasons, ERROR_KINDS)->since, 3);
 	for (uint32_t place = 1; place <= 3; place++)
 		errors_list_remove(&list, place);
 	errors_list_put(&list, &e, errors_list_hashes(&list, &e), 50);
-	ck_assert_int_eq(errors_reasons_at(&list.reasons, 1)->since, 20);
+	ck_assert_int_eq(errors_reasons_at(&list.reasons, ERROR_KINDS)->since, 20);
 }
 END_TEST
 
@@ -91,6 +92,9 @@ START_TEST(in_turn)
 	ck_assert_uint_eq(offset, 20);
 	place++;
 	ck_assert(!errors_list_next(&list, &place, &odd, &offset));
+	place = 0;
+	ck_assert(!errors_list_next(&list, &place, &(struct errors_filter){.code = QM_CHANGED},
+				    &offset));
 }
 END_TEST
 

@@ -11,17 +11,19 @@ START_TEST(each_is_kept_once)
 	guint a, b;
 
 	errors_reasons_init(&reasons);
-	a = errors_reasons_use(&reasons, "one", -EIO);
-	b = errors_reasons_use(&reasons, "one", -EPERM);
+	a = errors_reasons_use(&reasons, "one", -EIO, QM_GONE);
+	b = errors_reasons_use(&reasons, "one", -EPERM, QM_GONE);
 	ck_assert_uint_ne(a, b);
-	ck_assert_uint_eq(errors_reasons_use(&reasons, "one", -EIO), a);
+	ck_assert_uint_eq(errors_reasons_use(&reasons, "one", -EIO, QM_GONE), a);
 	ck_assert_uint_eq(errors_reasons_at(&reasons, a)->count, 2);
 	errors_reasons_leave(&reasons, a);
 	errors_reasons_leave(&reasons, a);
 	ck_assert_uint_eq(errors_reasons_at(&reasons, a)->count, 0);
-	ck_assert_uint_eq(errors_reasons_use(&reasons, "another", -EIO), a); /* is free again */
+	ck_assert_uint_eq(errors_reasons_use(&reasons, "another", -EIO, QM_GONE),
+			  a); /* is free again */
 	ck_assert_str_eq(errors_reasons_at(&reasons, a)->text, "another");
 	ck_assert_ptr_null(errors_reasons_at(&reasons, b + 1));
+	ck_assert_uint_ne(errors_reasons_use(&reasons, "another", -EIO, QM_UNCODED), a);
 	errors_reasons_clear(&reasons);
 }
 END_TEST
@@ -30,19 +32,25 @@ END_TEST
 START_TEST(so_many_and_no_more)
 {
 	struct errors_reasons reasons;
+	guint other;
 
 	errors_reasons_init(&reasons);
 	for (unsigned i = 0; i < ERRORS_REASONS_MAX + 10; i++) {
 		g_autofree char *text = g_strdup_printf("%u more", i);
 
-		ck_assert_uint_eq(errors_reasons_use(&reasons, text, -EIO) == ERRORS_REASON_OTHER,
-				  i >= ERRORS_REASONS_MAX - 1);
+		ck_assert_uint_eq(ERRORS_REASON_OTHER(
+					  errors_reasons_use(&reasons, text, -EIO, QM_NAMES_MORE)),
+				  i >= ERRORS_REASONS_MAX - ERROR_KINDS);
 	}
-	ck_assert_uint_eq(errors_reasons_at(&reasons, ERRORS_REASON_OTHER)->count, 11);
-	errors_reasons_leave(&reasons, ERRORS_REASON_OTHER);
-	ck_assert_uint_eq(errors_reasons_at(&reasons, ERRORS_REASON_OTHER)->count, 10);
-	errors_reasons_leave(&reasons, 77);
-	ck_assert_uint_eq(errors_reasons_use(&reasons, "yet another", -EIO), 77);
+	other = errors_reasons_use(&reasons, "the last", -EIO, QM_NAMES_MORE);
+	ck_assert_int_eq(errors_reasons_at(&reasons, other)->code,
+			 QM_NAMES_MORE); /* not of others */
+	ck_assert_uint_eq(errors_reasons_at(&reasons, other)->count, 11 + ERROR_KINDS);
+	errors_reasons_leave(&reasons, other);
+	ck_assert_uint_eq(errors_reasons_at(&reasons, other)->count, 10 + ERROR_KINDS);
+	errors_reasons_leave(&reasons, ERROR_KINDS + 77);
+	ck_assert_uint_eq(errors_reasons_use(&reasons, "yet another", -EIO, QM_GONE),
+			  ERROR_KINDS + 77);
 	errors_reasons_clear(&reasons);
 }
 END_TEST

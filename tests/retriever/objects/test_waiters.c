@@ -92,7 +92,7 @@ START_TEST(a_failure_is_told_to_all)
 	start();
 	add(0, 100, false, &demand);
 	add(0, INT64_MAX, true, &background);
-	object_fail(object, -EACCES, "why");
+	object_fail(object, -EACCES, QM_READ_FAILED);
 	expect(&demand, -EACCES);
 	expect(&background, -EACCES);
 	ck_assert_int_eq(object->record.error, EACCES); /* I12 */
@@ -108,7 +108,7 @@ START_TEST(what_is_given_up_is_not_listed)
 
 	start();
 	add(0, 100, false, &answer);
-	object_fail(object, -ECANCELED, "why");
+	object_fail(object, -ECANCELED, QM_READ_FAILED);
 	expect(&answer, -ECANCELED);
 	ck_assert_int_eq(object->record.error, 0);
 	ck_assert_uint_eq(errors_count(core.retriever->errors), 0);
@@ -144,7 +144,7 @@ static bool fail_range(uint64_t from, uint64_t to, int status)
 	bool left;
 
 	g_mutex_lock(&object->lock);
-	left = object_fail_range(object, from, to, status, "why", &waiters);
+	left = object_fail_range(object, from, to, status, QM_READ_FAILED, &waiters);
 	g_mutex_unlock(&object->lock);
 	waiters_run(core.retriever, &waiters, 0);
 	return left;

@@ -116,7 +116,8 @@ START_TEST(what_keeps_it)
 	COUNT_SET(core.retriever, bytes_whole, (1 << 30) - 40960); /* there is as much */
 	says("measuring");
 	COUNT_SET(core.retriever, crawlers, 0);
-	errors_add_name(core.retriever->errors, core.retriever->root_fd, "name", -EIO, "broken");
+	errors_add_name(core.retriever->errors, core.retriever->root_fd, "name", -EIO,
+			QM_LIST_FAILED, NULL);
 	COUNT_SET(core.retriever, files_found, 1);
 	says("what failed is left: migratectl errors test");
 	core_free(&core);

@@ -27,16 +27,21 @@ START_TEST(errors_come_in_pages)
 	for (int i = 0; i < 101; i++) {
 		g_autofree char *name = g_strdup_printf("name-%d", i);
 
-		errors_add_name(core.retriever->errors, root, name, -EACCES, "a reason");
+		errors_add_name(core.retriever->errors, root, name, -EACCES, QM_LIST_FORBIDDEN,
+				NULL);
 	}
 	core_expect_answer(&core, "errors 0", "next=100\n");
 	core_expect_answer(&core, "errors 0", "errno=13\n");
-	core_expect_answer(&core, "errors 100", "reason=a reason\n");
+	core_expect_answer(&core, "errors 100", "code=QM1302\n");
 	core_expect_answer(&core, "errors 100", "next=-1\n");
 	core_expect_answer(&core, "errors 1000", "next=-1\n");
-	errors_add_name(core.retriever->errors, root, "other", -EIO, "another");
-	core_expect_answer(&core, "errors 0\nreason other", "[error 101]");
-	core_expect_answer(&core, "errors 0\nreason other", "next=-1\n");
+	errors_add_name(core.retriever->errors, root, "other", -EIO, QM_LIST_FAILED, NULL);
+	core_expect_answer(&core, "errors 0\nreason could not list", "[error 101]");
+	core_expect_answer(&core, "errors 0\nreason could not list", "next=-1\n");
+	core_expect_answer(&core, "errors 0\ncode QM1304", "[error 101]");
+	core_expect_answer(&core, "errors 0\ncode QM1304", "next=-1\n");
+	core_expect_answer(&core, "status", "[codes]\nQM1302=101\nQM1304=1\n");
+	core_expect_answer(&core, "retry new\ncode QM9999", "-22 ");
 	core_expect_answer(&core, "errors 0\nbelow /nowhere", "0 [errors]\n");
 	core_expect_answer(&core, "errors summary 0", "count=101\n");
 	core_expect_answer(&core, "errors summary 0", "count=1\n");
@@ -56,7 +61,7 @@ START_TEST(errors_of_what_is_gone)
 		int fd = openat(root, name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 
 		ck_assert_int_ge(fd, 0);
-		errors_add_fd(core.retriever->errors, fd, -EACCES, "a reason");
+		errors_add_fd(core.retriever->errors, fd, -EACCES, QM_LIST_FORBIDDEN);
 		if (i == 2) /* unfinished, in a way */
 			ck_assert_int_eq(fsetxattr(fd, MIGRATE_XATTR, "x", 1, 0), 0);
 		else if (i != 4)
@@ -76,11 +81,11 @@ START_TEST(errors_of_names_that_are_here)
 {
 	int root = core_root(&core);
 
-	errors_add_name(core.retriever->errors, root, "f", -EACCES, "a reason");
+	errors_add_name(core.retriever->errors, root, "f", -EACCES, QM_LIST_FORBIDDEN, NULL);
 	core_expect_answer(&core, "errors 0", "total=1\n");
 	ck_assert_int_eq(core_wait(core_ask_fill(&core, root, 0)), 0);
-	errors_add_name(core.retriever->errors, root, "f", -EACCES, "a reason");
-	errors_add_fd(core.retriever->errors, root, -EACCES, "a reason");
+	errors_add_name(core.retriever->errors, root, "f", -EACCES, QM_LIST_FORBIDDEN, NULL);
+	errors_add_fd(core.retriever->errors, root, -EACCES, QM_LIST_FORBIDDEN);
 	core_expect_answer(&core, "errors 0", "total=1\n");
 	core_expect_answer(&core, "errors 0", "path=/");
 	close(root);

@@ -34,7 +34,7 @@ static void retry(void)
 /* Retries it as one that failed. */
 static void retry_listed(int fd)
 {
-	errors_add_fd(core.retriever->errors, fd, -EREMOTEIO, "failed");
+	errors_add_fd(core.retriever->errors, fd, -EREMOTEIO, QM_READ_PART);
 	retry();
 }
 
@@ -70,7 +70,7 @@ START_TEST(i12_a_retry_that_is_cut_short)
 {
 	int fd = start();
 
-	errors_add_fd(core.retriever->errors, fd, -EREMOTEIO, "failed");
+	errors_add_fd(core.retriever->errors, fd, -EREMOTEIO, QM_READ_PART);
 	backend_fault_add(core.fault, &(struct fault_rule){.ops = 1u << BACKEND_GETATTR,
 							   .action = FAULT_ERROR,
 							   .status = -ECANCELED});

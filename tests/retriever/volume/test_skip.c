@@ -52,7 +52,7 @@ START_TEST(in_the_kept_report)
 	core_expect_answer(&core, "finalize", "names-skipped=1\n");
 	kept = g_strconcat(core.dir, "/kept/report", NULL);
 	ck_assert(g_file_get_contents(kept, &text, NULL, NULL));
-	ck_assert_ptr_nonnull(strstr(text, "/d/bad/0\tno such name\n"));
+	ck_assert_ptr_nonnull(strstr(text, "/d/bad/0\tno file here can have this name [QM1001]\n"));
 	close(file);
 	close(root);
 	core_free_with(&core, fd);
@@ -267,8 +267,8 @@ START_TEST(i12_two_that_look_alike)
 
 	fails("f1", -ENOTUNIQ);
 	ck_assert_int_eq(fill(fd), -EREMOTEIO);
-	errors_add_name(core.retriever->errors, fd, "a\nb", -EREMOTEIO, "x");
-	errors_add_name(core.retriever->errors, fd, "a\\012b", -EREMOTEIO, "x");
+	errors_add_name(core.retriever->errors, fd, "a\nb", -EREMOTEIO, QM_NAME_MISSING, NULL);
+	errors_add_name(core.retriever->errors, fd, "a\\012b", -EREMOTEIO, QM_NAME_MISSING, NULL);
 	skips("names", "/a\\012b", "-76 ");
 	ck_assert_int_eq(core_state(fd), MIGRATE_UNFILLED);
 	core_free_with(&core, fd);

@@ -33,7 +33,7 @@ static int leave(int fd, unsigned *names, char **text)
 	int ret;
 
 	ck_assert_int_eq(object_get(core.retriever, fd, &object), 0);
-	ret = skip_file(object, "it is refused: make it readable", "nobody misses it", names, text);
+	ret = skip_file(object, QM_READ_FORBIDDEN, "nobody misses it", names, text);
 	object_unref(object);
 	return ret;
 }
@@ -55,9 +55,11 @@ static bool reported(const char *name)
 {
 	g_autofree char *path =
 		g_strconcat(core.root, "/" MIGRATE_PRIVATE_DIR "/" LOSSES_FILE, NULL);
-	g_autofree char *line =
-		g_strconcat("name\t", core.root, "/", name,
-			    "\tit is refused; skipped because: nobody misses it\n", NULL);
+	g_autofree char *line = g_strconcat(
+		"name\t", core.root, "/", name,
+		"\tthe old server does not let this machine read it; skipped because: nobody "
+		"misses it [QM1201]\n",
+		NULL);
 	g_autofree char *text = NULL;
 
 	return g_file_get_contents(path, &text, NULL, NULL) && strstr(text, line);

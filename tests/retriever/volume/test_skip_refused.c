@@ -31,7 +31,7 @@ START_TEST(i12_a_directory_that_is_not_listed)
 		expect_filled(fd, 1);
 		ck_assert_uint_eq(reported(""), 1);
 		text = report_text();
-		ck_assert_ptr_nonnull(strstr(text, "; skipped because: of that\n"));
+		ck_assert_ptr_nonnull(strstr(text, "; skipped because: of that [QM1"));
 		core_free_with(&core, fd);
 	}
 }
@@ -162,7 +162,8 @@ START_TEST(i12_by_reason_and_by_directory)
 	core_expect_answer(&core, "skip names reason no such reason", "-2 ");
 	core_expect_answer(&core, "skip names because it is so", "-22 ");
 	ck_assert_int_eq(core_state(fd), MIGRATE_UNFILLED);
-	below = g_strconcat("skip names below ", core.root, "/d\nreason no such name", NULL);
+	below = g_strconcat("skip names below ", core.root, "/d\nreason ",
+			    error_kind(QM_NAME_IMPOSSIBLE)->sentence, NULL);
 	core_expect_answer(&core, below, "names=2\ndirectories=1\n");
 	ck_assert_int_eq(core_state(fd), MIGRATE_FILLED);
 	ck_assert_uint_eq(errors_count(core.retriever->errors), 1);
@@ -195,7 +196,7 @@ START_TEST(i12_the_others_are)
 	refuse(1);
 	ck_assert_int_lt(fill(fd), 0);
 	ck_assert_int_lt(fill(other), 0);
-	errors_add_name(core.retriever->errors, other, "x", -EREMOTEIO, "of another kind");
+	errors_add_name(core.retriever->errors, other, "x", -EREMOTEIO, QM_NAME_MISSING, NULL);
 	command = g_strconcat("skip names below ", core.root, NULL);
 	core_expect_answer(&core, command, "elsewhere 1 are skipped");
 	ck_assert_int_eq(core_state(fd) == MIGRATE_FILLED, core_state(other) != MIGRATE_FILLED);
