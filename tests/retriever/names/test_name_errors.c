@@ -124,12 +124,12 @@ END_TEST
 
 static void add_missing(void *arg)
 {
-	name_errors_add(arg, "a", -ENOENT, "a reason");
+	name_errors_add(arg, "a", -ENOENT, QM_NAME_MISSING);
 }
 
 static void add_refusal(void *arg)
 {
-	name_errors_add_refusal(arg, "b", -EACCES, "a reason");
+	name_errors_add_refusal(arg, "b", -EACCES, QM_LOOKUP_REFUSED);
 }
 
 static void leave_out(void *arg)
