@@ -60,6 +60,14 @@ static bool all_is_done(struct retriever *retriever, int dir_fd, int fd)
 				     !links_find(retriever, &key, st.st_ino, provisional)));
 }
 
+/* Whether clients have let somebody write it, whom nobody had let (I7). */
+static bool is_opened_up(const struct omissions *left, int fd)
+{
+	struct stat st;
+
+	return !(left->mode & 0222) && fstat(fd, &st) == 0 && st.st_mode & 0222;
+}
+
 static int set_flag(const char *path)
 {
 	const int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOATIME | O_CLOEXEC);
@@ -84,7 +92,8 @@ void retention_keep(struct retriever *retriever, int dir_fd, const char *name, i
 		return;
 	g_snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
 	omissions_get(path, &left);
-	if (!omissions_has(&left, MARK) || !all_is_done(retriever, dir_fd, fd))
+	if (!omissions_has(&left, MARK) || !all_is_done(retriever, dir_fd, fd) ||
+	    is_opened_up(&left, fd))
 		return;
 	if (!(ret = set_flag(path)))
 		return;

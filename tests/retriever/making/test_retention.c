@@ -177,6 +177,18 @@ START_TEST(once_nothing_is_left_to_be_done)
 }
 END_TEST
 
+START_TEST(i7_a_client_has_made_it_writable)
+{
+	int d = make_kept(RETENTION_IMMUTABLE);
+
+	ck_assert_int_eq(fill(d), 0);
+	ck_assert_int_eq(fchmodat(d, "kept", 0644, 0), 0);
+	ck_assert_int_eq(make_whole(d), 0);
+	ck_assert(!is_immutable(d, "kept"));
+	core_free_with(&core, d);
+}
+END_TEST
+
 START_TEST(only_if_that_is_asked_for)
 {
 	int d = make_kept(RETENTION_NONE);
@@ -316,6 +328,7 @@ int main(void)
 	tcase_add_test(tcase, what_is_under_retention);
 	tcase_add_test(tcase, a_clock_that_is_ahead);
 	tcase_add_test(tcase, once_nothing_is_left_to_be_done);
+	tcase_add_test(tcase, i7_a_client_has_made_it_writable);
 	tcase_add_test(tcase, only_if_that_is_asked_for);
 	tcase_add_test(tcase, killed_in_between);
 	tcase_add_test(tcase, with_the_last_of_its_names);
