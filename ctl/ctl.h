@@ -67,8 +67,8 @@ extern const struct command abandon_command, accept_command, aside_command, atta
 	copy_command, cutover_command, discover_command, doctor_command, doors_command,
 	errors_command, fetch_command, finalize_command, map_ids_command, metrics_command,
 	pause_command, quota_command, report_command, resume_command, retry_command,
-	rollback_command, skip_command, status_command, takeover_command, throttle_command,
-	trace_command, verify_command, volumes_command;
+	rollback_command, rules_command, skip_command, status_command, takeover_command,
+	throttle_command, trace_command, verify_command, volumes_command;
 
 /* Entries of a table of options, with their variables. */
 #define CTL_FLAG(name, variable, help)                                                             \
@@ -202,6 +202,9 @@ enum ctl_exit ctl_run_crawler(const struct ctl *ctl, const char *option);
 void ctl_fetch_state(GKeyFile *status);
 /* status of many volumes (overview.c); csv: as a table, of one volume, too */
 enum ctl_exit ctl_overview(const struct ctl *ctl, bool watch, bool csv);
+/* Where the list of losses is, by the configuration; NULL: that is not known.  g_free.  (report.c)
+ */
+char *ctl_report_path(const struct ctl *ctl);
 /* report --final (final.c); key: NULL: it is not signed */
 enum ctl_exit ctl_final(const struct ctl *ctl, const char *output, const char *key);
 

@@ -95,7 +95,7 @@ static void add_final_loss(struct making *m, const struct loss_line *line)
 {
 	g_autofree char *what = g_strdup_printf("%s: %s", loss_kind_name(line->kind), line->text);
 
-	if (line->kind == LOSS_NAME)
+	if (line->kind == LOSS_NAME || line->kind == LOSS_RULE)
 		final_add(m->final, FINAL_SKIPPED, line->path, line->text);
 	else
 		final_add(m->final, FINAL_LOST,

@@ -8,14 +8,15 @@
 
 /* In the order of the help. */
 static const struct command *const commands[] = {
-	&discover_command, &volumes_command,  &map_ids_command,	 &check_command,
-	&copy_command,	   &cutover_command,  &takeover_command, &attach_command,
-	&status_command,   &doctor_command,   &metrics_command,	 &errors_command,
-	&trace_command,	   &report_command,   &retry_command,	 &skip_command,
-	&aside_command,	   &accept_command,   &fetch_command,	 &throttle_command,
-	&pause_command,	   &resume_command,   &verify_command,	 &backup_list_command,
-	&rollback_command, &finalize_command, &quota_command,	 &changes_command,
-	&commit_command,   &abandon_command,  &doors_command,	 &cluster_command,
+	&discover_command,    &volumes_command,	 &map_ids_command,  &check_command,
+	&copy_command,	      &cutover_command,	 &takeover_command, &attach_command,
+	&status_command,      &doctor_command,	 &metrics_command,  &errors_command,
+	&trace_command,	      &report_command,	 &rules_command,    &retry_command,
+	&skip_command,	      &aside_command,	 &accept_command,   &fetch_command,
+	&throttle_command,    &pause_command,	 &resume_command,   &verify_command,
+	&backup_list_command, &rollback_command, &finalize_command, &quota_command,
+	&changes_command,     &commit_command,	 &abandon_command,  &doors_command,
+	&cluster_command,
 };
 
 static const struct command *find_command(const char *name)

@@ -89,13 +89,16 @@ static void print_text(const struct ctl *ctl, FILE *file, struct tally *tally)
 		       ", extended attributes of " TEXT_COUNT "\n",
 		       ctl->volume, TEXT_COUNTED(tally->acls, "objects"),
 		       TEXT_COUNTED(tally->xattrs, "objects"));
-	for (unsigned kind = 0; kind < LOSS_VOLUME; kind++)
+	for (unsigned kind = 0; kind < LOSS_RULE; kind++)
 		sum += tally->lost[kind];
 	printf("%s: not carried over: %" G_GUINT64_FORMAT, ctl->volume, sum);
-	for (unsigned kind = 0; kind < LOSS_VOLUME; kind++)
+	for (unsigned kind = 0; kind < LOSS_RULE; kind++)
 		if (tally->lost[kind])
 			printf(", %s %" G_GUINT64_FORMAT, loss_kind_name(kind), tally->lost[kind]);
 	putchar('\n');
+	if (tally->lost[LOSS_RULE])
+		printf("%s: left out by rules: " TEXT_COUNT "; see migratectl rules %s\n",
+		       ctl->volume, TEXT_COUNTED(tally->lost[LOSS_RULE], "objects"), ctl->volume);
 	each_line(file, tally, print_volume);
 	each_line(file, tally, print_object);
 }
@@ -153,8 +156,7 @@ static void print_tally_json(FILE *file, struct tally *tally)
 	puts("]");
 }
 
-/* Where the report is, if nobody answers. */
-static char *path_by_config(const struct ctl *ctl)
+char *ctl_report_path(const struct ctl *ctl)
 {
 	struct volume_config *config = ctl_known_config(ctl);
 	g_autofree char *private = NULL;
@@ -179,7 +181,7 @@ static enum ctl_exit find_report(const struct ctl *ctl, char **path, struct tall
 	if (!link)
 		return result;
 	result = ctl_ask(link, "report", true, &reply);
-	if (result == CTL_NO_RETRIEVER && (*path = path_by_config(ctl)))
+	if (result == CTL_NO_RETRIEVER && (*path = ctl_report_path(ctl)))
 		result = CTL_OK;
 	else if (result)
 		result = ctl_ask(link, "report", false, &reply); /* for the message */

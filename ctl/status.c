@@ -211,6 +211,7 @@ static void print_table(const char *volume, GKeyFile *status)
 	g_autofree char *state = ctl_text(status, "volume", "state");
 	const uint64_t losses = ctl_number(status, "counters", "losses");
 	const uint64_t names = ctl_number(status, "counters", "names-skipped");
+	const uint64_t left_out = ctl_number(status, "counters", "left-out");
 
 	print_row("Volume", "%s", volume);
 	print_row("Root", "%s", root);
@@ -246,6 +247,9 @@ static void print_table(const char *volume, GKeyFile *status)
 	if (names)
 		print_row("Skipped", TEXT_COUNT "; see migratectl report %s",
 			  TEXT_COUNTED(names, "names"), volume);
+	if (left_out)
+		print_row("Left out", TEXT_COUNT " by rules; see migratectl rules %s",
+			  TEXT_COUNTED(left_out, "objects"), volume);
 	if (losses)
 		print_row("Not carried", "%" G_GUINT64_FORMAT "; see migratectl report %s", losses,
 			  volume);

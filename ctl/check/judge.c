@@ -9,7 +9,6 @@
 #include "lib/acl/nt_acl.h"
 #include "lib/base/text.h"
 #include "lib/config/owners.h"
-#include "lib/config/snapshot_names.h"
 #include "lib/source/smb/smb_text.h"
 #include "retriever/making/attributes.h"
 #include "retriever/names/name_errors.h"
@@ -74,6 +73,17 @@ static bool smb_shows(const char *name)
 	       name[len - 1] != '.' && name[len - 1] != ' ' && !is_device_finding(name);
 }
 
+bool judge_leaves_out(struct judge *judge, const char *directory, const struct source_entry *entry)
+{
+	const char *rule = directory_rule(judge->config, directory, entry);
+
+	if (rule)
+		notices_add_rule(judge->notices, rule,
+				 entry->has_attr && S_ISREG(entry->attr.mode) ? entry->attr.size
+									      : 0);
+	return rule;
+}
+
 bool judge_name(struct judge *judge, const char *directory, const struct source_entry *entry)
 {
 	const char *name = entry->name;
@@ -84,10 +94,8 @@ bool judge_name(struct judge *judge, const char *directory, const struct source_
 		     "this name is reserved at the volume's root: rename it on the old server");
 		return false;
 	}
-	if (directory_is_snapshot(judge->config, entry)) {
-		lose(judge, NOTICE_NAME, path, SNAPSHOT_TEXT);
+	if (judge_leaves_out(judge, directory, entry))
 		return false;
-	}
 	if (!judge->by_smb && !smb_shows(name))
 		lose(judge, NOTE_SMB_NAME, path,
 		     "a character, an end or a word that SMB clients cannot say");

@@ -30,6 +30,8 @@ uint32_t judge_object(struct judge *judge, const char *path, const struct source
 		      const struct source_xattrs *xattrs);
 /* Judges a name that is listed in the directory.  FALSE: it cannot be here, or is not brought. */
 bool judge_name(struct judge *judge, const char *directory, const struct source_entry *entry);
+/* Whether a rule leaves the entry of the directory out (rules.h): then it is noted. */
+bool judge_leaves_out(struct judge *judge, const char *directory, const struct source_entry *entry);
 /* Notes the names that the backend left out of a page. */
 void judge_refused(struct judge *judge, const char *directory, const struct backend_batch *batch);
 

@@ -44,6 +44,7 @@ static const struct {
 		       "files that somebody has open there for himself alone, or that are put off"},
 	[NOTE_OWNER] = {"owner-unnamed", "owners and groups that have no name here"},
 	[NOTE_OWNERS] = {"owners", "owners and groups of objects there"},
+	[NOTE_RULE] = {"left-out", "objects that rules leave out, without what is in them"},
 	[NOTE_PATH] = {"path", "paths longer than a program can say at once"},
 };
 
@@ -69,6 +70,7 @@ enum notice_kind notice_of_loss(enum loss_kind kind, const char *text)
 		[LOSS_LINK] = NOTICE_LINKS,
 		[LOSS_NAME] = NOTICE_NAME,
 		[LOSS_RETENTION] = NOTICE_RETENTION,
+		[LOSS_RULE] = NOTE_RULE,
 		[LOSS_VOLUME] = NOTICE_VOLUME,
 	};
 
@@ -78,7 +80,8 @@ enum notice_kind notice_of_loss(enum loss_kind kind, const char *text)
 
 static bool has_no_path(enum notice_kind kind)
 {
-	return kind == NOTICE_VOLUME || kind == NOTE_OWNER || kind == NOTE_OWNERS;
+	return kind == NOTICE_VOLUME || kind == NOTE_OWNER || kind == NOTE_OWNERS ||
+	       kind == NOTE_RULE;
 }
 
 static void free_line(gpointer p)
@@ -117,18 +120,21 @@ void notices_free(struct notices *notices)
 }
 
 /* Lock held. */
-static void add_line(struct kind *kind, const char *path, const char *text, uint64_t count)
+static void add_line(struct kind *kind, const char *path, const char *text, uint64_t count,
+		     uint64_t bytes)
 {
 	struct notice_line *line = kind->by_text ? g_hash_table_lookup(kind->by_text, text) : NULL;
 
 	kind->total += count;
 	if (line) {
 		line->count += count;
+		line->bytes += bytes;
 	} else if (kind->first->len < kind->max) {
 		line = g_new0(struct notice_line, 1);
 		line->path = g_strdup(path);
 		line->text = g_strdup(text);
 		line->count = count;
+		line->bytes = bytes;
 		g_ptr_array_add(kind->first, line);
 		if (kind->by_text)
 			g_hash_table_insert(kind->by_text, line->text, line);
@@ -138,7 +144,14 @@ static void add_line(struct kind *kind, const char *path, const char *text, uint
 void notices_add(struct notices *notices, enum notice_kind kind, const char *path, const char *text)
 {
 	g_mutex_lock(&notices->lock);
-	add_line(&notices->kinds[kind], has_no_path(kind) ? "" : path, text, 1);
+	add_line(&notices->kinds[kind], has_no_path(kind) ? "" : path, text, 1, 0);
+	g_mutex_unlock(&notices->lock);
+}
+
+void notices_add_rule(struct notices *notices, const char *rule, uint64_t bytes)
+{
+	g_mutex_lock(&notices->lock);
+	add_line(&notices->kinds[NOTE_RULE], "", rule, 1, bytes);
 	g_mutex_unlock(&notices->lock);
 }
 
@@ -175,10 +188,12 @@ uint64_t notices_sum(struct notices *notices)
 
 /* ---- kept ---- */
 
-/* COUNT TAB PATH TAB TEXT; the list is the key file's to escape. */
+/* COUNT TAB PATH TAB TEXT, or BYTES for a path; the list is the key file's to escape. */
 static char *line_text(const struct notice_line *line)
 {
-	g_autofree char *path = loss_escape(line->path), *text = loss_escape(line->text);
+	g_autofree char *path = line->bytes ? g_strdup_printf("%" G_GUINT64_FORMAT, line->bytes)
+					    : loss_escape(line->path);
+	g_autofree char *text = loss_escape(line->text);
 
 	return g_strdup_printf("%" G_GUINT64_FORMAT "\t%s\t%s", line->count, path, text);
 }
@@ -209,7 +224,10 @@ static bool load_line(struct kind *kind, const char *line)
 	    !g_ascii_string_to_unsigned(fields[0], 10, 1, G_MAXUINT64, &count, NULL))
 		return false;
 	g_autofree char *path = g_strcompress(fields[1]), *text = g_strcompress(fields[2]);
-	add_line(kind, path, text, count);
+	if (kind->by_text)
+		add_line(kind, "", text, count, g_ascii_strtoull(path, NULL, 10));
+	else
+		add_line(kind, path, text, count, 0);
 	return true;
 }
 

@@ -45,6 +45,7 @@ enum notice_kind {
 	NOTE_BUSY,		      /* somebody has it open exclusively just now, or "later" */
 	NOTE_OWNER,		      /* an id that has no name here */
 	NOTE_PATH,		      /* a path that is longer than a program can give at once */
+	NOTE_RULE,		      /* what a rule leaves out; the text is the rule */
 	NOTE_OWNERS,		      /* an owner or group there, which is counted, and not shown */
 	NOTICE_KINDS
 };
@@ -59,6 +60,7 @@ enum notice_kind notice_of_loss(enum loss_kind kind, const char *text);
 struct notice_line {
 	char *path, *text;
 	uint64_t count; /* of kinds without paths: objects that it is true of; else 1 */
+	uint64_t bytes; /* of NOTE_RULE: in these, if they are files */
 };
 
 struct notices;
@@ -66,10 +68,12 @@ struct notices;
 struct notices *notices_new(void);
 void notices_free(struct notices *notices);
 
-/* path and text may have any bytes.  Lines of NOTICE_VOLUME, NOTE_OWNER and NOTE_OWNERS have no
- * path, and those with the same text are one line. */
+/* path and text may have any bytes.  Lines of NOTICE_VOLUME, NOTE_OWNER, NOTE_OWNERS and NOTE_RULE
+ * have no path, and those with the same text are one line. */
 void notices_add(struct notices *notices, enum notice_kind kind, const char *path,
 		 const char *text);
+/* Adds an object that the rule leaves out, with its bytes. */
+void notices_add_rule(struct notices *notices, const char *rule, uint64_t bytes);
 /* Counts `more` of the kind, which are not shown. */
 void notices_count(struct notices *notices, enum notice_kind kind, uint64_t more);
 

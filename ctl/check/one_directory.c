@@ -275,8 +275,16 @@ static void question_answered(struct backend_request *req)
 		count_question(q);
 		return;
 	}
-	if (!req->status && op == BACKEND_LOOKUP)
+	if (!req->status && op == BACKEND_LOOKUP) {
+		const bool typed = q->entry.has_attr;
+
 		take_lookup(q, req);
+		if (!typed && judge_leaves_out(q->listing->walk->judge,
+					       q->listing->directory->object.path, &q->entry)) {
+			question_free(q);
+			return;
+		}
+	}
 	if (!req->status && op == BACKEND_XATTRS) {
 		q->has_xattrs = true;
 		if (!attributes_take_answer(req, &q->entry, &q->xattrs))

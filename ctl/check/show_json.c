@@ -127,6 +127,8 @@ static void add_loss(JsonBuilder *builder, const struct survey *survey, enum not
 			member_text(builder, "path", path);
 		else
 			member_number(builder, "objects", line->count);
+		if (kind == NOTE_RULE)
+			member_number(builder, "bytes", line->bytes);
 		member_text(builder, "text", text);
 		json_builder_end_object(builder);
 	}

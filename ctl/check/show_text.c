@@ -104,8 +104,13 @@ static void put_loss(FILE *out, const struct survey *survey, enum notice_kind ki
 		g_autofree char *path = text_printable(line->path);
 		g_autofree char *text = text_printable(line->text);
 
+		g_autofree char *bytes = survey_bytes_text((double)line->bytes);
+
 		if (*path)
 			fprintf(out, "                %s: %s\n", path, text);
+		else if (kind == NOTE_RULE)
+			fprintf(out, "                %s (" TEXT_COUNT ", %s in files)\n", text,
+				TEXT_COUNTED(line->count, "objects"), bytes);
 		else
 			fprintf(out, "                %s (" TEXT_COUNT ")\n", text,
 				TEXT_COUNTED(line->count, "objects"));

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "ctl/rollback/difference.h"
+#include "ctl/rollback/loss_list.h"
 
 /* Lets the node be found on the old server by its fileid, unless that is another node's by now. */
 static void tree_expect(struct tree *tree, uint64_t fileid, struct node *node)
@@ -148,6 +149,14 @@ static bool is_staged_still(struct tree *tree, const struct node *node)
 	return is_staged_as(tree, node, STAGE_NEW) || is_staged_as(tree, node, STAGE_BEGUN);
 }
 
+/* Whether it is looked for by a name alone (in a gap of the journal), and what has that name there
+ * never came: a rule has left it. */
+static bool is_ruled_out(struct tree *tree, const struct node *node, const struct place *place)
+{
+	return node->handle.type && !node->was_carried && !node->fileid && place->dir &&
+	       loss_list_ruled_out(tree, place->dir, place->name, false);
+}
+
 static int look_for(struct tree *tree, struct node *node)
 {
 	g_autofree char *lost_name = NULL;
@@ -166,7 +175,9 @@ static int look_for(struct tree *tree, struct node *node)
 			continue;
 		}
 		g_autofree char *path = tree_place_path(node, place);
-		ret = look_at(tree, node, path, place->dir && place->dir->compared);
+		ret = is_ruled_out(tree, node, place)
+			      ? -ENOENT
+			      : look_at(tree, node, path, place->dir && place->dir->compared);
 		if (ret == -ENOENT && !node->last_path)
 			node->last_path = g_strdup(path);
 		node->last_dir = place->dir;

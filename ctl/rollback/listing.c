@@ -13,8 +13,12 @@
 #include "ctl/rollback/alone.h"
 #include "ctl/rollback/difference.h"
 #include "ctl/rollback/find_old.h"
+#include "ctl/rollback/loss_list.h"
 #include "ctl/rollback/rows.h"
-#include "lib/report/losses.h"
+
+#define LEFT_BY_RULE                                                                               \
+	"is on the old server alone, where a rule has left it (migratectl rules): it stays there " \
+	"as it is"
 
 typedef void (*name_fn)(void *arg, int fd, const struct dirent *entry);
 
@@ -237,144 +241,6 @@ void listing_search(struct tree *tree, GHashTable *nodes)
 	}
 }
 
-/* ---- given up -------------------------------------------------------------------------------- */
-
-static void take_loss_line(struct skipped *skipped, char *line)
-{
-	struct loss_line parsed = {0};
-
-	if (!g_str_has_prefix(line, loss_kind_name(LOSS_NAME)))
-		return;
-	if (loss_parse(g_strchomp(line), &parsed) && parsed.kind == LOSS_NAME) {
-		const char *slash = strrchr(parsed.path, '/');
-
-		if (slash)
-			g_hash_table_add(skipped->names, g_strdup(slash + 1));
-		g_hash_table_add(skipped->paths, g_steal_pointer(&parsed.path));
-	}
-	loss_line_clear(&parsed);
-}
-
-static void read_on(struct skipped *skipped, FILE *file)
-{
-	g_autofree char *line = NULL;
-	struct stat st;
-	size_t size = 0;
-	ssize_t len;
-
-	if (fstat(fileno(file), &st) < 0 || st.st_ino != skipped->st.st_ino ||
-	    st.st_dev != skipped->st.st_dev || st.st_size < skipped->st.st_size) {
-		g_hash_table_remove_all(skipped->paths);
-		g_hash_table_remove_all(skipped->names);
-		skipped->st = st;
-		skipped->st.st_size = 0;
-	}
-	if (fseeko(file, skipped->st.st_size, SEEK_SET) < 0)
-		return;
-	while ((len = getline(&line, &size, file)) > 0 && line[len - 1] == '\n') {
-		skipped->st.st_size += len;
-		take_loss_line(skipped, line);
-	}
-}
-
-static const struct skipped *skipped_of(struct tree *tree)
-{
-	g_autofree char *inside =
-		g_build_filename(tree->config->root, MIGRATE_PRIVATE_DIR, LOSSES_FILE, NULL);
-	FILE *file = fopen(inside, "re");
-
-	if (!tree->skipped.paths) {
-		tree->skipped.paths = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-		tree->skipped.names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-	}
-	if (!file)
-		file = fopen(tree->config->report, "re");
-	if (file) {
-		read_on(&tree->skipped, file);
-		fclose(file);
-	}
-	return &tree->skipped;
-}
-
-/*
- * The report has the path that the directory had when the name was skipped, and clients may have
- * renamed directories before and since.  So only the last component counts: rather too much is left
- * there, and listed, than removed.
- */
-bool listing_was_skipped(struct tree *tree, const struct node *node)
-{
-	const struct place *place = node->at->pdata[0];
-
-	return g_hash_table_contains(skipped_of(tree)->names, place->name);
-}
-
-/* The path, or one above it. */
-static bool is_or_is_below(const struct skipped *skipped, const char *path)
-{
-	g_autofree char *at = g_strdup(path);
-
-	for (char *slash; *at && !g_hash_table_contains(skipped->paths, at); *slash = '\0') {
-		slash = strrchr(at, '/');
-		if (!slash)
-			return false;
-	}
-	return *at != '\0';
-}
-
-bool listing_left(struct tree *tree, const struct node *dir)
-{
-	g_autofree char *now = tree_shown_path(dir), *then = tree_path(dir);
-	g_autofree char *here = g_build_filename(tree->config->root, now, NULL);
-	g_autofree char *there = then ? g_build_filename(tree->config->root, then, NULL) : NULL;
-	const struct skipped *skipped = skipped_of(tree);
-
-	return is_or_is_below(skipped, here) || (there && is_or_is_below(skipped, there));
-}
-
-/* ---- parted ---------------------------------------------------------------------------------- */
-
-/* The old server's path is the one that the name had here when it was made. */
-static void take_parted(struct tree *tree, const char *reported)
-{
-	const size_t len = strlen(tree->config->root);
-	guint64 fileid;
-	struct stat st;
-
-	if (strncmp(reported, tree->config->root, len) || reported[len] != '/' ||
-	    target_stat(tree->target, reported + len + 1, &st))
-		return;
-	fileid = st.st_ino;
-	g_hash_table_add(tree->parted, g_memdup2(&fileid, sizeof(fileid)));
-}
-
-bool listing_is_parted(struct tree *tree, uint64_t fileid)
-{
-	g_autofree char *inside =
-		g_build_filename(tree->config->root, MIGRATE_PRIVATE_DIR, LOSSES_FILE, NULL);
-	FILE *file = tree->parted ? NULL : fopen(inside, "re");
-	const guint64 key = fileid;
-	g_autofree char *line = NULL;
-	size_t size = 0;
-
-	if (!tree->parted) {
-		tree->parted = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
-		if (!file)
-			file = fopen(tree->config->report, "re");
-	}
-	while (file && getline(&line, &size, file) > 0) {
-		struct loss_line parsed = {0};
-
-		if (loss_parse(g_strchomp(line), &parsed) &&
-		    (parsed.kind == LOSS_LINK ||
-		     (parsed.kind == LOSS_SOURCE && strstr(parsed.text, "file of its own"))))
-			take_parted(tree, parsed.path);
-		loss_line_clear(&parsed);
-	}
-	if (file)
-		fclose(file);
-	return g_hash_table_contains(tree->parted, &key);
-}
-
 /* ---- the old server's directories ------------------------------------------------------------ */
 
 /*
@@ -386,9 +252,9 @@ bool listing_is_parted(struct tree *tree, uint64_t fileid)
 static bool may_go(struct tree *tree, const struct node *dir, const struct node *node,
 		   bool replaced)
 {
-	if (difference_by_others(tree, node) || (!node->was_carried && listing_left(tree, dir)))
+	if (difference_by_others(tree, node) || (!node->was_carried && loss_list_left(tree, dir)))
 		return false;
-	return replaced || node->was_carried || !listing_was_skipped(tree, node);
+	return replaced || node->was_carried || !loss_list_skipped(tree, node);
 }
 
 static int take_unknown(struct tree *tree, struct node *dir, const struct target_name *name)
@@ -396,6 +262,10 @@ static int take_unknown(struct tree *tree, struct node *dir, const struct target
 	struct migrate_binding handle;
 	bool replaced = g_hash_table_contains(dir->names, name->name);
 	bool carried = ledger_find(tree->ledger, name->fileid, &handle);
+
+	/* a name that never came, of an object that has, or had, another one */
+	if (carried && loss_list_ruled_out(tree, dir, name->name, false))
+		return 0;
 	struct node *node = carried ? tree_node(tree, &handle)
 				    : tree_node_there(tree, dir, name->name, name->fileid);
 	const struct node *here = g_hash_table_lookup(dir->names, name->name);
@@ -441,6 +311,13 @@ static int take_unknown(struct tree *tree, struct node *dir, const struct target
 		    (node->old.st_nlink == 1 || !whose->active);
 	if (tree->window && rows_fate(tree, node->old.st_ino) & FATE_STAYS) {
 		node->left = MAX(node->left, LEFT_UNSAID);
+	} else if (!node->was_carried && loss_list_ruled_out(tree, dir, name->name, true)) {
+		/* nothing tells of it where it is in nobody's way */
+		const bool quiet = !replaced && !tree_is_gone(dir) &&
+				   loss_list_ruled_out(tree, dir, name->name, false);
+
+		node->left = MAX(node->left, quiet ? LEFT_UNSAID : LEFT_STAYS);
+		node->why = LEFT_BY_RULE;
 	} else if (doubtful || !may_go(tree, dir, node, replaced)) {
 		node->left = MAX(node->left, LEFT_STAYS);
 		node->why = replaced || tree_is_gone(dir)
@@ -505,7 +382,7 @@ static int compare_listing(struct tree *tree, struct node *dir)
 	while (g_hash_table_iter_next(&iter, NULL, &value)) {
 		const struct target_name *name = value;
 		struct node *node = g_hash_table_lookup(tree->fileids, &name->fileid);
-		gpointer here;
+		gpointer here = NULL;
 
 		const struct place place = {dir, (char *)name->name, false};
 		if (tree->window && is_seen_to(tree, dir, name))
@@ -514,6 +391,9 @@ static int compare_listing(struct tree *tree, struct node *dir)
 
 		/* a link of something that is there, and is not to go everywhere */
 		if (present && !here && node && !node->handle.type)
+			continue;
+		/* a name that never came, of an object that has another one */
+		if (node && here != node && loss_list_ruled_out(tree, dir, name->name, false))
 			continue;
 		/* which became active when the directory was listed here already */
 		if (present && !here && node && tree_is_named(tree, node, &place))

@@ -25,15 +25,5 @@ bool listing_there(struct tree *tree, GError **error);
  * which came since the switch was made since then.
  */
 void listing_search(struct tree *tree, GHashTable *nodes);
-/* Whether the administrator skipped the name (migratectl skip), so that it was never here, or
- * skipped the same name in another directory. */
-bool listing_was_skipped(struct tree *tree, const struct node *node);
-/* Whether the administrator skipped the directory, or one above it: nobody knows what it has on the
- * old server, so nothing of that was removed here. */
-bool listing_left(struct tree *tree, const struct node *dir);
-
-/* Whether the old server's object came here as several files, by the report of losses.  It is asked
- * of an object that has several names there. */
-bool listing_is_parted(struct tree *tree, uint64_t fileid);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "common/migrate.h"
 #include "ctl/rollback/find_old.h"
+#include "ctl/rollback/loss_list.h"
 
 #define LINKS_DIR MIGRATE_PRIVATE_DIR "/" MIGRATE_LINKS_DIR
 
@@ -109,7 +110,8 @@ static int look_into(struct tree *tree, struct node *dir, GHashTable *fileids, G
 		struct stat st;
 
 		if (node)
-			ret = is_here(tree, dir, name->name, &handle)
+			ret = is_here(tree, dir, name->name, &handle) ||
+					      loss_list_ruled_out(tree, dir, name->name, false)
 				      ? 0
 				      : find_old_noted(tree, node, dir, name->name);
 		else if (!(ret = target_stat(tree->target, full, &st)) && S_ISDIR(st.st_mode))

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "ctl/rollback/loss_list.h"
+
 /* The object that stands where the node is to be, if it is another one.  *at: its name there, which
  * may be spelled in another way. */
 static struct node *occupant(const struct tree *tree, const struct node *node,
@@ -33,6 +35,16 @@ static bool is_lost(const struct node *dir)
 	       !dir->there && !(dir->todo & TODO_MAKE);
 }
 
+/* Whether the node is to be where a rule has left something else on the old server. */
+static bool is_for_left_out(struct tree *tree, const struct node *node, const struct place *place)
+{
+	const struct target_name *name =
+		place->dir->listed ? g_hash_table_lookup(place->dir->listed, place->name) : NULL;
+
+	return name && g_hash_table_lookup(tree->fileids, &name->fileid) != node &&
+	       loss_list_ruled_out(tree, place->dir, name->name, false);
+}
+
 /* FALSE: the node does not get its names, in this run or ever. */
 static bool make_room_at(struct tree *tree, struct node *node, const struct place *place)
 {
@@ -44,6 +56,10 @@ static bool make_room_at(struct tree *tree, struct node *node, const struct plac
 		node->left = LEFT_LATER;
 	} else if (is_lost(place->dir)) {
 		tree_conflict(tree, node, "its directory is not on the old server any more");
+		node->todo = 0;
+	} else if (is_for_left_out(tree, node, place)) {
+		tree_conflict(tree, node,
+			      "its name is taken on the old server by what a rule has left there");
 		node->todo = 0;
 	} else if (at < 0 ||
 		   ((other->todo & TODO_NAMES) && tree_drops(other, other->at->pdata[at]))) {

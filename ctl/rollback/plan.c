@@ -13,6 +13,7 @@
 #include "ctl/rollback/in_flight.h"
 #include "ctl/rollback/leftovers.h"
 #include "ctl/rollback/listing.h"
+#include "ctl/rollback/loss_list.h"
 #include "ctl/rollback/obstacles.h"
 #include "ctl/rollback/rows.h"
 #include "ctl/rollback/name_search.h"
@@ -217,7 +218,7 @@ static void decide_content(struct tree *tree, struct node *node)
 	if (todo && node->flags & JOURNAL_SCANNED)
 		todo = difference_of(tree, node, todo);
 	if (todo && node->there && node->old.st_nlink > node->st.st_nlink &&
-	    listing_is_parted(tree, node->old.st_ino)) {
+	    loss_list_parted(tree, node->old.st_ino)) {
 		tree_conflict(tree, node,
 			      "is one of several files here that are names of one file on the old "
 			      "server: what becomes of the others there is yours to say");
@@ -321,6 +322,8 @@ static void decide_node(struct tree *tree, struct node *node)
 		return;
 	}
 	if (tree_is_gone(node)) {
+		if (node->left == LEFT_UNSAID && node->why && !node->handle.type)
+			return; /* a rule has left it there */
 		if (node->there && !S_ISDIR(node->old.st_mode) && difference_by_others(tree, node))
 			conflict_with_theirs(
 				tree, node,

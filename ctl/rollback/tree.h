@@ -129,10 +129,10 @@ struct problem {
 	unsigned todo; /* of tree->planned */
 };
 
-/* For listing.c: the skipped names in the report of losses.  The report grows at its end while it
- * is used. */
+/* For loss_list.c: the names in the report of losses that were skipped, or that a rule left out:
+ * then the value is not NULL.  The report grows at its end while it is used. */
 struct skipped {
-	GHashTable *paths, *names; /* sets: the paths, and the last component of each; or NULL */
+	GHashTable *paths, *names; /* the paths, and the last component of each; or NULL */
 	struct stat st;		   /* of the report, as far as it was read: st_size */
 };
 
@@ -172,7 +172,7 @@ struct tree {
 	GHashTable *nodes;    /* by handle */
 	GHashTable *inodes;   /* active nodes that are here, by inode number */
 	GHashTable *fileids;  /* nodes that are there, by fileid */
-	GHashTable *parted;   /* a set of fileids: listing_is_parted(); NULL: nobody asked */
+	GHashTable *parted;   /* a set of fileids: loss_list_parted(); NULL: nobody asked */
 	GPtrArray *active;    /* nodes, in order; those of the old server alone as well */
 	GPtrArray *conflicts; /* of struct problem */
 	GPtrArray *losses;    /* of struct problem */

@@ -12,8 +12,10 @@
 #include "lib/config/config_file.h"
 #include "lib/config/config_ids.h"
 #include "lib/config/config_limits.h"
+#include "lib/config/config_rules.h"
 #include "lib/config/nfs_url.h"
 #include "lib/config/owners.h"
+#include "lib/config/rules.h"
 #include "lib/config/sids.h"
 #include "lib/config/smb_url.h"
 #include "lib/config/source_config.h"
@@ -192,6 +194,8 @@ static const struct key {
 	 .instead = "rollback-ccache"},
 	{"rollback-ccache", config_parse_path, FIELD(rollback_ccache),
 	 .instead = "rollback-password-file"},
+	{"exclude", config_parse_patterns, FIELD(exclude)},
+	{"include", config_parse_patterns, FIELD(include)},
 	{"snapshot-directories", config_parse_names_or_none, FIELD(snapshots)},
 	{"retention", FIELD(retention), WORDS(retentions)},
 	{"guard", FIELD(guard), WORDS(guards)},
@@ -391,6 +395,7 @@ static gboolean parse_volume(const char *file, GKeyFile *parsed, const char *gro
 	return check_takeover(file, group, config, error) &&
 	       config_find_server(file, parsed, config, error) &&
 	       config_check_smb(config, file, group, error) &&
+	       config_make_rules(config, file, group, error) &&
 	       check_overlaps(file, parsed, group, config, error);
 }
 
@@ -539,6 +544,9 @@ void config_free(struct volume_config *config)
 	g_free(config->rollback_password_file);
 	g_free(config->rollback_ccache);
 	g_strfreev(config->snapshots);
+	g_strfreev(config->exclude);
+	g_strfreev(config->include);
+	rules_free(config->rules);
 	g_strfreev(config->guard_refuse);
 	g_strfreev(config->takeover_directories);
 	g_free(config->takeover_file);

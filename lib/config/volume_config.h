@@ -73,8 +73,10 @@ struct volume_config {
 	/* rollback-password-file, rollback-ccache = absolute path, of the latter; one of them is
 	 * NULL */
 	char *rollback_password_file, *rollback_ccache;
-	/* snapshot-directories = NAME ... | none, NULL: as of snapshot_names.h */
-	char **snapshots;
+	/* snapshot-directories = NAME ... | none, NULL: those of the makers of servers; exclude,
+	 * include = PATTERN ... or NULL; and what they say together */
+	char **snapshots, **exclude, **include;
+	struct rules *rules;
 	enum retention retention; /* retention = none (default) | immutable */
 	enum guard_kind guard;	  /* guard = yes (default) | no | strict */
 	char **guard_refuse;	  /* guard-refuse = NAME ..., or NULL */

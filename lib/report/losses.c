@@ -14,12 +14,13 @@ struct losses {
 	int fd;		   /* the file, or -1 */
 	int dir_fd;	   /* not owned; -1: there is no volume */
 	GHashTable *known; /* hashes of lines */
-	uint64_t lines, names;
+	uint64_t lines, names, rules;
 	bool dirty;
 };
 
-static const char *const kind_names[LOSS_KINDS] = {
-	"acl", "xattr", "source", "owner", "mode", "time", "link", "name", "retention", "volume"};
+static const char *const kind_names[LOSS_KINDS] = {"acl",	"xattr", "source", "owner",
+						   "mode",	"time",	 "link",   "name",
+						   "retention", "rule",	 "volume"};
 
 const char *loss_kind_name(enum loss_kind kind)
 {
@@ -58,7 +59,9 @@ static bool remember_line(struct losses *losses, const char *line, size_t len)
 /* Lock held. */
 static void count_line(struct losses *losses, const char *line)
 {
-	if (!g_str_has_prefix(line, "volume\t"))
+	if (g_str_has_prefix(line, "rule\t"))
+		losses->rules++;
+	else if (!g_str_has_prefix(line, "volume\t"))
 		losses->lines++;
 	if (g_str_has_prefix(line, "name\t"))
 		losses->names++;
@@ -108,7 +111,7 @@ void losses_set_directory(struct losses *losses, int private_fd)
 	}
 	losses->fd = -1;
 	losses->dir_fd = private_fd;
-	losses->lines = losses->names = 0;
+	losses->lines = losses->names = losses->rules = 0;
 	losses->dirty = false;
 	g_hash_table_remove_all(losses->known);
 	if (private_fd >= 0 && faccessat(private_fd, LOSSES_FILE, F_OK, 0) == 0 &&
@@ -196,6 +199,16 @@ uint64_t losses_names(struct losses *losses)
 	names = losses->names;
 	g_mutex_unlock(&losses->lock);
 	return names;
+}
+
+uint64_t losses_rules(struct losses *losses)
+{
+	uint64_t rules;
+
+	g_mutex_lock(&losses->lock);
+	rules = losses->rules;
+	g_mutex_unlock(&losses->lock);
+	return rules;
 }
 
 int losses_sync(struct losses *losses)

@@ -35,6 +35,7 @@ enum loss_kind {
 	LOSS_NAME,   /* a name that the administrator skipped (skip.h) */
 	/* it is under retention there */
 	LOSS_RETENTION,
+	LOSS_RULE,   /* an object that a rule leaves out (rules.h), which is no loss */
 	LOSS_VOLUME, /* a loss of the volume, not of an object */
 	LOSS_KINDS
 };
@@ -50,10 +51,12 @@ void losses_set_directory(struct losses *losses, int private_fd);
 
 /* 0 or -errno: then the object must not be made. */
 int losses_add(struct losses *losses, enum loss_kind kind, const char *path, const char *text);
-/* The number of lines about objects. */
+/* The number of lines about objects, without those of LOSS_RULE. */
 uint64_t losses_count(struct losses *losses);
 /* Those of them that are LOSS_NAME. */
 uint64_t losses_names(struct losses *losses);
+/* The number of lines of LOSS_RULE. */
+uint64_t losses_rules(struct losses *losses);
 /* Makes what was added durable.  Blocks for the disk.  0 or -errno: then it may not be durable. */
 int losses_sync(struct losses *losses);
 

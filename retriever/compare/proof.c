@@ -150,10 +150,12 @@ static void note_skipped(struct visits *visits, const char *root, const char *li
 
 	if (!loss_parse(line, &parsed))
 		return;
-	if (parsed.kind == LOSS_NAME && g_str_has_prefix(parsed.path, root))
-		g_hash_table_add(visits->skipped,
-				 g_strdup(parsed.path + strlen(root) +
-					  strspn(parsed.path + strlen(root), "/")));
+	if ((parsed.kind == LOSS_NAME || parsed.kind == LOSS_RULE) &&
+	    g_str_has_prefix(parsed.path, root))
+		g_hash_table_insert(visits->skipped,
+				    g_strdup(parsed.path + strlen(root) +
+					     strspn(parsed.path + strlen(root), "/")),
+				    parsed.kind == LOSS_RULE ? VISIT_RULE : NULL);
 	loss_line_clear(&parsed);
 }
 

@@ -143,8 +143,12 @@ static void take_missing(struct visit *visit, struct compared *compared)
 	if (compared->entry.status == PROOF_DIFFERENT && visit->missing->len < MISSING) {
 		g_ptr_array_add(visit->missing, g_memdup2(compared, sizeof *compared));
 		compared_init(compared);
-	} else {
-		record(visit, compared, side_of(compared, PROOF_THERE));
+	} else { /* what a rule leaves out is not looked into: it may be large, or never end */
+		record(visit, compared,
+		       g_hash_table_lookup(visit->visits->skipped, compared->entry.path) ==
+				       VISIT_RULE
+			       ? NOWHERE
+			       : side_of(compared, PROOF_THERE));
 	}
 	g_mutex_unlock(&visit->lock);
 }

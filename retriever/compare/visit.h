@@ -7,12 +7,15 @@
 #include "retriever/compare/log.h"
 
 /* How many files of a hundred thousand are compared with their bytes, and which. */
-#define VISIT_ALL 100000
+#define VISIT_ALL  100000
+#define VISIT_RULE GINT_TO_POINTER(1)
 
 struct visits {
 	struct compare compare;
-	GThreadPool *files;  /* of struct visit_file */
-	GHashTable *skipped; /* paths below the root: of names that the administrator gave up */
+	GThreadPool *files; /* of struct visit_file */
+	/* paths below the root: of names that the administrator skipped, or that a rule left out;
+	 * then the value is VISIT_RULE */
+	GHashTable *skipped;
 	unsigned sample;
 	guint64 seed;
 	int dir_fd; /* where blocks may spill to */

@@ -25,6 +25,7 @@
 #include <errno.h>
 
 #include "lib/base/flags.h"
+#include "lib/report/losses.h"
 #include "lib/source/gate.h"
 #include "retriever/copies/listing_sum.h"
 #include "retriever/copies/name_diff.h"
@@ -175,9 +176,10 @@ static void record_skipped(void *arg)
 	struct object *object = fill->object;
 	struct skip_names *skip = fill->name_errors.skip;
 	enum error_code why = QM_UNREPORTED;
-	int ret = skip_names_record(skip, object->retriever, fill->path);
+	int ret = skip ? skip_names_record(skip, object->retriever, fill->path)
+		       : losses_sync(object->retriever->losses);
 
-	if (!ret && fill->prior_fd >= 0) {
+	if (!ret && skip && fill->prior_fd >= 0) {
 		why = QM_SKIPPED_UNMOVED;
 		ret = skip_names_put_aside(skip, object->retriever, object->fd, fill->prior_fd,
 					   fill->path);
@@ -229,8 +231,9 @@ static void finish_fill(struct fill *fill)
 	if (fill->content == FILL_DUMMIES) {
 		if (fill_enter(object, names_entered, fill))
 			names_entered(object, fill);
-	} else if (!fill->outcome.status && skip_names_count(fill->name_errors.skip) &&
-		   !directory_names_fixed(object)) {
+	} else if (!fill->outcome.status && !directory_names_fixed(object) &&
+		   (skip_names_count(fill->name_errors.skip) ||
+		    g_atomic_int_get(&fill->ruled_out))) {
 		jobs_run(object->retriever->jobs, JOB_FLUSH, record_skipped, fill);
 	} else {
 		conclude_fill(fill);
@@ -434,11 +437,25 @@ static void note_names(struct fill *fill, const struct backend_batch *batch)
 			&g_array_index(batch->entries, struct source_entry, i);
 		uint64_t hash = listing_sum_hash(entry->name);
 
-		if (!directory_reserves(fill->path, entry->name) &&
-		    !(entry->has_attr &&
-		      directory_is_snapshot(fill->object->retriever->config, entry)))
+		if (!directory_reserves(fill->path, entry->name))
 			g_array_append_val(fill->names_listed, hash);
 	}
+}
+
+/* A name that is left out counts as listed, so that what is here of it from before the rule
+ * stays. */
+static void leave_out_names(struct fill *fill, struct backend_batch *batch)
+{
+	guint n = 0;
+
+	for (guint i = 0; i < batch->entries->len; i++) {
+		const struct source_entry *entry =
+			&g_array_index(batch->entries, struct source_entry, i);
+
+		if (!fill_leaves_out(fill, entry))
+			g_array_index(batch->entries, struct source_entry, n++) = *entry;
+	}
+	g_array_set_size(batch->entries, n);
 }
 
 static void page_listed(struct backend_request *req)
@@ -458,6 +475,7 @@ static void page_listed(struct backend_request *req)
 	}
 	name_errors_add_refused(&fill->name_errors, req->batch);
 	note_names(fill, req->batch);
+	leave_out_names(fill, req->batch);
 	batch = g_steal_pointer(&req->batch);
 	fill->listed = eof;
 	if (fill->sum && fill->content != FILL_DUMMIES)

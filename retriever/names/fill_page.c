@@ -27,7 +27,7 @@
 #include <unistd.h>
 
 #include "lib/base/flags.h"
-#include "lib/config/snapshot_names.h"
+#include "lib/config/rules.h"
 #include "lib/report/losses.h"
 #include "lib/source/gate.h"
 #include "lib/source/posix_acl.h"
@@ -110,12 +110,6 @@ bool directory_reserves(const char *path, const char *name)
 {
 	return path && !*path &&
 	       (!strcmp(name, MIGRATE_PRIVATE_DIR) || !strcmp(name, MIGRATE_ROLLBACK_DIR));
-}
-
-bool directory_is_snapshot(const struct volume_config *config, const struct source_entry *entry)
-{
-	return (!entry->has_attr || S_ISDIR(entry->attr.mode)) &&
-	       snapshot_name_is(config, entry->name);
 }
 
 /* NULL while too many files with theirs wait to be durable. */
@@ -437,29 +431,29 @@ static enum error_code refusal_error(const struct question *q, int status)
 	}
 }
 
+/* Whether anything in the directory that was listed is left out. */
+static bool has_rule(const struct question *q)
+{
+	for (guint i = 0; q->listing && i < q->listing->entries->len; i++) {
+		const struct source_entry *entry =
+			&g_array_index(q->listing->entries, struct source_entry, i);
+
+		if (directory_rule(q->fill->object->retriever->config, q->source.path, entry))
+			return true;
+	}
+	return false;
+}
+
 /* One that was not listed to its end is made anew, and listed once more when it is filled. */
 static void directory_listed(struct backend_request *req)
 {
 	struct question *q = req->user;
 
 	q->listing = g_steal_pointer(&req->batch);
-	if (req->status || !req->eof || !req->has_attr || req->attr.fileid != q->entry.attr.fileid)
+	if (req->status || !req->eof || !req->has_attr ||
+	    req->attr.fileid != q->entry.attr.fileid || has_rule(q))
 		g_clear_pointer(&q->listing, backend_batch_free);
 	question_ready(q);
-}
-
-/* Noted as what is skipped is: nobody removed it here. */
-static void leave_out_snapshots(struct fill *fill, const char *name)
-{
-	struct retriever *retriever = fill->object->retriever;
-	g_autofree char *directory = retriever_fd_path(fill->object->fd);
-	g_autofree char *path = g_strconcat(directory, "/", name, NULL);
-	int ret = losses_add(retriever->losses, LOSS_NAME, path, SNAPSHOT_TEXT);
-
-	if (!ret)
-		ret = losses_sync(retriever->losses);
-	if (ret)
-		name_errors_add(&fill->name_errors, name, ret, QM_UNREPORTED);
 }
 
 static void question_answered(struct backend_request *req)
@@ -494,9 +488,7 @@ static void question_answered(struct backend_request *req)
 		fill_got_bytes(q->fill, &q->entry.attr);
 		directory_entry_found(&q->entry, req);
 		directory_atime_before(q->fill->object, &q->entry.attr);
-		if (directory_is_snapshot(q->fill->object->retriever->config, &q->entry)) {
-			name_errors_leave_out(&q->fill->name_errors, q->name);
-			leave_out_snapshots(q->fill, q->name);
+		if (fill_leaves_out(q->fill, &q->entry)) {
 			question_free(q);
 			return;
 		}
@@ -627,12 +619,10 @@ static void make_listed(struct page *page, const struct make_parent *parent,
 		g_atomic_int_inc(&fill->lacking);
 		return;
 	}
-	if (directory_is_snapshot(fill->object->retriever->config, entry)) {
-		if (fill->content != FILL_DUMMIES && entry->has_attr)
-			leave_out_snapshots(fill, entry->name);
-		else if (fill->content != FILL_DUMMIES) /* it may be a file */
-			ask_lookup(question_new(page, entry));
-	} else if (directory_reserves(fill->path, entry->name)) {
+	if (fill->content == FILL_DUMMIES &&
+	    rules_need_type(fill->object->retriever->config->rules, fill->path, entry->name))
+		return; /* it may be left out: who looks it up learns that */
+	if (directory_reserves(fill->path, entry->name)) {
 		if (!strcmp(entry->name, MIGRATE_PRIVATE_DIR)) /* the other is a way back's */
 			name_errors_add(&fill->name_errors, entry->name, -EEXIST, QM_NAME_RESERVED);
 	} else if (fill->content != FILL_DUMMIES && !is_told(fill, parent, entry))

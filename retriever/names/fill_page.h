@@ -19,9 +19,6 @@ struct make_parent directory_parent(const struct object *object, bool named, con
 /* Whether that name in the directory at path is reserved for the project itself, so that no client
  * can use it. */
 bool directory_reserves(const char *path, const char *name);
-/* Whether the entry is left on the old server because it is a directory of snapshots, or may be
- * one. */
-bool directory_is_snapshot(const struct volume_config *config, const struct source_entry *entry);
 /* Whether the entry of the directory is that directory itself or one above it, so that a walk would
  * go down for ever.  path: the directory's, or NULL.  An SMB server that follows symbolic links
  * shows the directories above at each such link, and the links again in each of them.  Tested only

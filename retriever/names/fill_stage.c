@@ -2,12 +2,17 @@
 #include "retriever/names/fill_stage.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/config/rules.h"
+#include "lib/report/losses.h"
 #include "retriever/copies/listing_entries.h"
 #include "retriever/copies/listing_sum.h"
 #include "retriever/copies/prior.h"
+#include "retriever/making/dummy.h"
 #include "retriever/making/make.h"
 #include "retriever/objects/damage.h"
 
@@ -166,4 +171,44 @@ void directory_entry_found(struct source_entry *entry, const struct backend_requ
 	entry->attr = req->attr;
 	entry->handle_len = req->handle_len;
 	memcpy(entry->handle, req->handle, req->handle_len);
+}
+
+/* ---- what is left out ------------------------------------------------------------------------ */
+
+const char *directory_rule(const struct volume_config *config, const char *path,
+			   const struct source_entry *entry)
+{
+	return rules_find(config->rules, path, entry->name,
+			  !entry->has_attr	      ? RULE_UNKNOWN
+			  : S_ISDIR(entry->attr.mode) ? RULE_DIRECTORY
+						      : RULE_FILE);
+}
+
+static bool is_from_before(const struct fill *fill, const char *name)
+{
+	struct stat st;
+
+	return fstatat(fill->object->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       !(S_ISREG(st.st_mode) && dummy_is(fill->object->fd, name));
+}
+
+bool fill_leaves_out(struct fill *fill, const struct source_entry *entry)
+{
+	struct retriever *retriever = fill->object->retriever;
+	const char *rule = directory_rule(retriever->config, fill->path, entry);
+	int ret = 0;
+
+	if (!rule)
+		return false;
+	name_errors_leave_out(&fill->name_errors, entry->name);
+	g_atomic_int_inc(&fill->ruled_out);
+	if (fill->content != FILL_DUMMIES && !is_from_before(fill, entry->name)) {
+		g_autofree char *directory = retriever_fd_path(fill->object->fd);
+		g_autofree char *path = g_strconcat(directory, "/", entry->name, NULL);
+
+		ret = losses_add(retriever->losses, LOSS_RULE, path, rule);
+	}
+	if (ret)
+		name_errors_add(&fill->name_errors, entry->name, ret, QM_UNREPORTED);
+	return true;
 }

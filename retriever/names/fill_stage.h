@@ -86,6 +86,7 @@ struct fill {
 	gint there;		 /* names that were here when they were listed; atomic */
 	gint full;		 /* names for which there was no space; atomic */
 	gint same;		 /* names of a copy that were the same; atomic */
+	gint ruled_out;		 /* names that rules leave out, in all listings; atomic */
 	gint lacking;		 /* files that may lack data, in all listings that make; atomic */
 	struct listing_sum *sum; /* of its entries, in a copy; else NULL */
 	struct fill_work work;
@@ -120,6 +121,14 @@ struct fill *fill_new(struct object *object, enum backend_priority priority,
 void fill_free(struct fill *fill);
 /* Goes on to a stage that can follow. */
 void fill_enter_stage(struct fill *fill, enum fill_stage stage);
+/* The rule that leaves the entry of the directory at path out (rules.h), or NULL: none does, or
+ * that depends on its type, which is not known. */
+const char *directory_rule(const struct volume_config *config, const char *path,
+			   const struct source_entry *entry);
+/* Whether a rule leaves the entry out: then its name need not be here, and unless it is here from
+ * before the rule, it is in the report, which is durable before the directory is filled.  Any
+ * thread. */
+bool fill_leaves_out(struct fill *fill, const struct source_entry *entry);
 /* Why its listing failed with that status, for the list. */
 enum error_code fill_refusal(const struct fill *fill, int status);
 

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/config/snapshot_names.h"
+#include "lib/config/rules.h"
 #include "lib/source/gate.h"
 #include "retriever/copies/leftover.h"
 #include "retriever/copies/prior.h"
@@ -302,6 +302,12 @@ static void looked_up(struct name_request *n)
 		name_answer(n, stale ? look_for_directory(n) : req->status);
 		return;
 	}
+	n->entry.name = n->name;
+	directory_entry_found(&n->entry, req);
+	if (directory_rule(retriever->config, n->path, &n->entry)) {
+		name_answer(n, -ENOENT);
+		return;
+	}
 	for (unsigned i = 0; i < n->n_trials && !n->again; i++)
 		if (n->trials[i].req.status == GATE_WITHDRAWN) {
 			name_answer(n, -ECANCELED);
@@ -311,8 +317,6 @@ static void looked_up(struct name_request *n)
 		wait_for_listing(n);
 		return;
 	}
-	n->entry.name = n->name;
-	directory_entry_found(&n->entry, req);
 	directory_atime_before(n->object, &n->entry.attr);
 	if (S_ISLNK(req->attr.mode))
 		name_send(n, BACKEND_READLINK);
@@ -369,14 +373,27 @@ static void look_up(struct name_request *n)
 		gate_submit(gate, &n->trials[i].req);
 }
 
+/* Whether a name that is not here cannot come by a lookup.  complete: all names are here as
+ * dummies, but those that may be left out. */
+static bool cannot_come(const struct object *object, const char *path, const char *name,
+			bool complete)
+{
+	const struct rules *rules = object->retriever->config->rules;
+
+	return rules_find(rules, path, name, RULE_UNKNOWN) ||
+	       (complete && !rules_need_type(rules, path, name));
+}
+
 void directory_name(struct object *object, const char *name, object_done_fn done, void *arg)
 {
+	g_autofree char *path = NULL;
 	struct name_request *n;
 	struct stat st;
 	bool filled, complete, here, foreign;
 	int ret = 0;
 
 	g_mutex_lock(&object->lock);
+	path = g_strdup(object->record.path);
 	filled = object->normal || object->record.state != MIGRATE_UNFILLED;
 	complete = object->record.flags & MIGRATE_REC_NAMED;
 	g_mutex_unlock(&object->lock);
@@ -387,7 +404,7 @@ void directory_name(struct object *object, const char *name, object_done_fn done
 		done(arg, 0);
 		return;
 	}
-	if (!here && complete && !snapshot_name_is(object->retriever->config, name)) {
+	if (!here && cannot_come(object, path, name, complete)) {
 		done(arg, -ENOENT);
 		return;
 	}
@@ -395,8 +412,7 @@ void directory_name(struct object *object, const char *name, object_done_fn done
 		done(arg, -EIO);
 		return;
 	}
-	if ((spellings_known(&object->retriever->spellings, &object->key) & SPELLING_ANY) ||
-	    snapshot_name_is(object->retriever->config, name)) {
+	if (spellings_known(&object->retriever->spellings, &object->key) & SPELLING_ANY) {
 		directory_fill(object, BACKEND_DEMAND, false, done, arg);
 		return;
 	}

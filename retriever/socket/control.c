@@ -132,6 +132,7 @@ static char *status_text(struct retriever *r, bool verbose)
 	g_key_file_set_int64(f, "counters", "xattrs-carried", COUNT_GET(r, xattrs_carried));
 	g_key_file_set_uint64(f, "counters", "losses", losses_count(r->losses));
 	g_key_file_set_uint64(f, "counters", "names-skipped", losses_names(r->losses));
+	g_key_file_set_uint64(f, "counters", "left-out", losses_rules(r->losses));
 	g_key_file_set_int64(f, "counters", "same", COUNT_GET(r, same));
 	g_key_file_set_int64(f, "counters", "left-over", COUNT_GET(r, left_over));
 	g_key_file_set_int64(f, "counters", "bytes-corrected", COUNT_GET(r, bytes_corrected));

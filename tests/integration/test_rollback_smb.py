@@ -578,5 +578,23 @@ def killed(args):
     equal(server, migration)
 
 
+@case(short=True)
+def what_a_rule_leaves_there(args):
+    """A client's file under such a name, in another spelling, is not put in its place."""
+    server, migration, new = begin(args, dress=lambda old: old.write('work/Left.tmp', b'of the old server'),
+                                   exclude='*.TMP')
+    new.write('work/LEFT.tmp', b'of a client')
+    new.write('work/01', b'changed')
+    done = migration.rollback(may_fail=True)
+    expect('work/LEFT.tmp' in {line['path'] for line in done['conflicts']}, f'conflicts: {done["conflicts"]}')
+    old = Files(server.session(WRITER, 'old'))
+    same(old.read('work/left.TMP'), b'of the old server', 'what a rule has left')
+    same(old.read('work/01'), b'changed', 'what was carried')
+    same(new.read('work/left.tmp'), b'of a client', 'what is here')
+    new.unlink('work/LEFT.tmp')
+    same(migration.rollback()['conflicts'], [], 'conflicts')
+    same(old.read('work/left.tmp'), b'of the old server', 'what a rule has left, again')
+
+
 if __name__ == '__main__':
     sys.exit(main())

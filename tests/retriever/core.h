@@ -30,6 +30,7 @@
 #include "tests/retriever/core_tsan.h"
 
 #include "lib/config/owners.h"
+#include "lib/config/rules.h"
 #include "lib/source/file/file_source.h"
 #include "lib/source/gate.h"
 #include "retriever/names/prefill.h"
@@ -172,6 +173,16 @@ static inline void core_log(const gchar *domain, GLogLevelFlags level, const gch
 		fprintf(stderr, "%s\n", message);
 	if (level & G_LOG_LEVEL_CRITICAL)
 		abort();
+}
+
+/* A rule of the volume, from now on. */
+static inline void core_rule(struct core *core, enum rule_kind kind, const char *pattern)
+{
+	struct volume_config *config = (struct volume_config *)core->retriever->config;
+
+	if (!config->rules)
+		config->rules = rules_new(false);
+	ck_assert_ptr_null(rules_add(config->rules, kind, pattern));
 }
 
 static inline struct volume_config *core_config(struct core *core)

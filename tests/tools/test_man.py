@@ -74,7 +74,7 @@ class Pages(unittest.TestCase):
             taken |= set(re.findall(r"[a-z]+", line.split("  ")[0]))
         self.assertEqual(shown - {"abandon", "backup-list", "changes", "check", "cluster", "commit", "cutover",
                                   "discover", "doctor", "doors", "fetch", "map-ids", "metrics", "quota", "rollback",
-                                  "takeover", "volumes"},
+                                  "rules", "takeover", "volumes"},
                          taken - {"settings", "proof", "source", "mend", "names", "finalizable"})
 
     def test_modules(self):

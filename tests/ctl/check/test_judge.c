@@ -2,6 +2,7 @@
 #include <linux/magic.h>
 
 #include "lib/config/owners.h"
+#include "lib/config/rules.h"
 #include "lib/source/posix_acl.h"
 #include "tests/ctl/check/surveyed.h"
 
@@ -58,8 +59,6 @@ START_TEST(names)
 					     "CON", "aux.txt", "com1",	"Lpt9.x", "\xff"};
 	static const char *const same[] = {"a",	   "Grüße", "a.b.c",   ".hidden", "com",
 					   "com0", "COM10", "console", "nul1"};
-	const struct source_entry snapshots = {
-		.name = (char *)".snapshot", .has_attr = true, .attr = {.mode = S_IFDIR}};
 	struct backend_batch *batch = backend_batch_new();
 
 	begin();
@@ -74,14 +73,41 @@ START_TEST(names)
 	ck_assert(!judge_name(&made.judge, "", listed(".migrate")));
 	ck_assert(judge_name(&made.judge, "d", listed(".migrate")));
 	ck_assert_uint_eq(total(NOTICE_NAME), 1);
-	ck_assert(judge_name(&made.judge, "d", listed(".snapshot")));
-	ck_assert(!judge_name(&made.judge, "d", &snapshots));
-	ck_assert_uint_eq(total(NOTICE_NAME), 2);
 	backend_batch_refuse(batch, g_strdup("bad"), QM_NAME_IMPOSSIBLE);
 	batch->rejected += 3;
 	judge_refused(&made.judge, "d", batch);
-	ck_assert_uint_eq(total(NOTICE_NAME), 6);
+	ck_assert_uint_eq(total(NOTICE_NAME), 5);
 	backend_batch_free(batch);
+	made_walk_end(&made);
+}
+END_TEST
+
+/* By rule, with their bytes; what has the name and is something else comes. */
+START_TEST(what_rules_leave_out)
+{
+	struct source_entry snapshots = {
+		.name = (char *)".snapshot", .has_attr = true, .attr = {.mode = S_IFDIR}};
+	struct source_entry file = *listed("a.tmp");
+	const struct notice_line *line;
+
+	begin();
+	made.config.rules = rules_new(false);
+	rules_add(made.config.rules, RULE_DEFAULT, ".snapshot/");
+	rules_add(made.config.rules, RULE_EXCLUDE, "*.tmp");
+	ck_assert(judge_name(&made.judge, "d", listed(".snapshot")));
+	ck_assert(!judge_name(&made.judge, "d", &snapshots));
+	snapshots.has_attr = false;
+	ck_assert(judge_name(&made.judge, "d", &snapshots));
+	file.attr.size = 5;
+	ck_assert(!judge_name(&made.judge, "d", &file));
+	ck_assert(!judge_name(&made.judge, "e", &file));
+	ck_assert_uint_eq(total(NOTE_RULE), 3);
+	line = notices_first(made.walk.notices, NOTE_RULE)->pdata[1];
+	ck_assert_str_eq(line->text, "exclude = *.tmp");
+	ck_assert_uint_eq(line->count, 2);
+	ck_assert_uint_eq(line->bytes, 10);
+	ck_assert_uint_eq(notices_sum(made.walk.notices), 0);
+	rules_free(made.config.rules);
 	made_walk_end(&made);
 }
 END_TEST
@@ -202,8 +228,9 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = {times,	  names,  long_paths, limits,
-				      attributes, owners, sids,	      NULL};
+	const TTest *const tests[] = {times,	  names,  what_rules_leave_out,
+				      long_paths, limits, attributes,
+				      owners,	  sids,	  NULL};
 
 	return run_made("judge", tests);
 }

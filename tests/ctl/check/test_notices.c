@@ -86,10 +86,16 @@ START_TEST(kept)
 	notices_add(notices, NOTICE_VOLUME, "", "one");
 	notices_add(notices, NOTICE_VOLUME, "", "one");
 	notices_count(notices, NOTICE_NAME, 41);
+	notices_add_rule(notices, "exclude = *.tmp", 7);
+	notices_add_rule(notices, "exclude = *.tmp", UINT64_C(1) << 40);
 	notices_save(notices, state);
 	text = g_key_file_to_data(state, NULL, NULL);
 	ck_assert(g_key_file_load_from_data(read, text, (gsize)-1, G_KEY_FILE_NONE, NULL));
 	ck_assert(notices_load(again, read));
+	line = notices_first(again, NOTE_RULE)->pdata[0];
+	ck_assert_str_eq(line->text, "exclude = *.tmp");
+	ck_assert_uint_eq(line->count, 2);
+	ck_assert_uint_eq(line->bytes, (UINT64_C(1) << 40) + 7);
 	ck_assert_uint_eq(notices_total(again, NOTICE_NAME), 42);
 	line = notices_first(again, NOTICE_NAME)->pdata[0];
 	ck_assert_str_eq(line->path, HOSTILE);

@@ -142,40 +142,6 @@ START_TEST(in_the_private_directory)
 }
 END_TEST
 
-START_TEST(skipped)
-{
-	struct way way;
-
-	trees_make(FILL);
-	sh("mkdir " NEW_TREE "/.migrate && "
-	   "printf 'name\t" NEW_TREE "/a/never\tgiven up\n' >" NEW_TREE "/.migrate/report && "
-	   "printf 'name\t" NEW_TREE "/before/moved\tgiven up\n' >>" NEW_TREE "/.migrate/report && "
-	   "echo x >" OLD_TREE "/a/never");
-	way_begin_run(&way);
-	struct migrate_binding a = handle_of("a");
-	struct node *dir = tree_node(way.tree, &a);
-	ck_assert(listing_was_skipped(way.tree, tree_node_there(way.tree, dir, "never", 1)));
-	ck_assert(!listing_was_skipped(way.tree, tree_node_there(way.tree, dir, "1", 2)));
-	/* its directory had another path then */
-	ck_assert(listing_was_skipped(way.tree, tree_node_there(way.tree, dir, "moved", 3)));
-	ck_assert(!listing_left(way.tree, dir));
-	sh("printf 'name\t" NEW_TREE "/a\tit is not listed\n' >>" NEW_TREE "/.migrate/report");
-	ck_assert(listing_left(way.tree, dir));
-	ck_assert(!listing_was_skipped(way.tree, tree_node_there(way.tree, dir, "1", 2)));
-	ck_assert(!listing_left(way.tree, way.tree->root));
-	/* what is not written to its end is nobody's name yet; another file has other names */
-	sh("printf 'name\t" NEW_TREE "/e/emp' >>" NEW_TREE "/.migrate/report");
-	ck_assert(!listing_was_skipped(way.tree, tree_node_there(way.tree, dir, "emp", 4)));
-	sh("printf 'ty\tgiven up\n' >>" NEW_TREE "/.migrate/report");
-	ck_assert(!listing_was_skipped(way.tree, tree_node_there(way.tree, dir, "emp", 5)));
-	ck_assert(listing_was_skipped(way.tree, tree_node_there(way.tree, dir, "empty", 6)));
-	sh("cd " NEW_TREE "/.migrate && grep empty report >new && mv new report");
-	ck_assert(!listing_was_skipped(way.tree, tree_node_there(way.tree, dir, "never", 7)));
-	ck_assert(listing_was_skipped(way.tree, tree_node_there(way.tree, dir, "empty", 8)));
-	way_close(&way);
-}
-END_TEST
-
 int main(void)
 {
 	TCase *tcase = tcase_create("all");
@@ -188,6 +154,5 @@ int main(void)
 	tcase_add_test(tcase, came_along);
 	tcase_add_loop_test(tcase, mounted_in_what_came, 0, 3);
 	tcase_add_test(tcase, in_the_private_directory);
-	tcase_add_test(tcase, skipped);
 	return run_tcase(tcase);
 }

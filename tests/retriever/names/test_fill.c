@@ -49,6 +49,30 @@ START_TEST(a_fill_brings_every_name)
 }
 END_TEST
 
+/* What a rule leaves out has its line, and need not be here; what came before the rule stays. */
+START_TEST(what_rules_leave_out)
+{
+	struct stat st;
+	int fd = begin(5);
+
+	ck_assert_int_eq(core_name_in(&core, fd, "f1"), 0);
+	core_rule(&core, RULE_EXCLUDE, "f[12]");
+	core_rule(&core, RULE_EXCLUDE, "/d/f3");
+	core_rule(&core, RULE_EXCLUDE, "/f4");
+	core_rule(&core, RULE_EXCLUDE, "f0/");
+	ck_assert_int_eq(fill(fd), 0);
+	ck_assert_int_eq(core_state(fd), MIGRATE_FILLED);
+	ck_assert_uint_eq(count_names(fd), 3);
+	ck_assert_int_eq(fstatat(fd, "f1", &st, 0), 0);
+	ck_assert_int_eq(st.st_size, 101);
+	ck_assert_int_lt(fstatat(fd, "f2", &st, 0), 0);
+	core_expect_answer(&core, "status", "left-out=2\n");
+	core_expect_answer(&core, "status", "losses=0\n");
+	core_expect_answer(&core, "status", "names-skipped=0\n");
+	core_free_with(&core, fd);
+}
+END_TEST
+
 /* A demand does not wait for a background fill that is stuck. */
 START_TEST(i11_a_demand_starts_a_fill_of_its_own)
 {
@@ -309,6 +333,7 @@ int main(void)
 	TCase *tcase = core_tcase("directory", 60);
 
 	tcase_add_test(tcase, a_fill_brings_every_name);
+	tcase_add_test(tcase, what_rules_leave_out);
 	tcase_add_test(tcase, i11_a_demand_starts_a_fill_of_its_own);
 	tcase_add_test(tcase, i7_a_late_fill_does_not_bring_back_names);
 	tcase_add_test(tcase, i12_a_failed_fill_is_listed);
