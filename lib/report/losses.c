@@ -15,7 +15,7 @@ struct losses {
 	int dir_fd;	   /* not owned; -1: there is no volume */
 	GHashTable *known; /* hashes of lines */
 	uint64_t lines, names, rules;
-	bool dirty;
+	uint64_t changes, synced; /* changes of the file, and how many of these are durable */
 };
 
 static const char *const kind_names[LOSS_KINDS] = {"acl",	"xattr", "source", "owner",
@@ -79,7 +79,7 @@ static void load_lines(struct losses *losses)
 	file = fd < 0 ? NULL : fdopen(fd, "r");
 	while (file && (len = getline(&line, &room, file)) > 0) {
 		if (line[len - 1] != '\n') {
-			losses->dirty = write(losses->fd, "\n", 1) == 1;
+			losses->changes += write(losses->fd, "\n", 1) == 1;
 			len++;
 		}
 		count_line(losses, line);
@@ -112,7 +112,7 @@ void losses_set_directory(struct losses *losses, int private_fd)
 	losses->fd = -1;
 	losses->dir_fd = private_fd;
 	losses->lines = losses->names = losses->rules = 0;
-	losses->dirty = false;
+	losses->synced = losses->changes;
 	g_hash_table_remove_all(losses->known);
 	if (private_fd >= 0 && faccessat(private_fd, LOSSES_FILE, F_OK, 0) == 0 &&
 	    open_file(losses) == 0)
@@ -174,7 +174,7 @@ int losses_add(struct losses *losses, enum loss_kind kind, const char *path, con
 			g_hash_table_remove(losses->known, hash_line(line, len - 1));
 		} else {
 			count_line(losses, line);
-			losses->dirty = true;
+			losses->changes++;
 		}
 	}
 	g_mutex_unlock(&losses->lock);
@@ -213,24 +213,24 @@ uint64_t losses_rules(struct losses *losses)
 
 int losses_sync(struct losses *losses)
 {
+	uint64_t changes;
 	int fd = -1, ret = 0;
 
 	g_mutex_lock(&losses->lock);
-	if (losses->dirty) {
+	changes = losses->changes;
+	if (losses->synced < changes) { /* by nobody yet who has come back */
 		fd = fcntl(losses->fd, F_DUPFD_CLOEXEC, 3);
 		ret = fd < 0 ? -errno : 0;
 	}
-	losses->dirty = false;
 	g_mutex_unlock(&losses->lock);
-	if (fd >= 0) {
-		ret = fdatasync(fd) < 0 ? -errno : 0;
-		close(fd);
-	}
-	if (ret) {
-		g_mutex_lock(&losses->lock);
-		losses->dirty = true;
-		g_mutex_unlock(&losses->lock);
-	}
+	if (fd < 0)
+		return ret;
+	ret = fdatasync(fd) < 0 ? -errno : 0;
+	close(fd);
+	g_mutex_lock(&losses->lock);
+	if (!ret)
+		losses->synced = MAX(losses->synced, changes);
+	g_mutex_unlock(&losses->lock);
 	return ret;
 }
 

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "tests/retriever/core.h"
+/* which is called by one here that can do something before */
+int sync_durably(int fd);
+#define fdatasync sync_durably
 #include "tests/durable.h"
+#undef fdatasync
 
 #include <sys/resource.h>
 
@@ -56,6 +60,36 @@ START_TEST(i12_kept_across_restarts)
 	ck_assert_int_eq(losses_add(losses, LOSS_XATTR, "/d", "x"), 0);
 	losses_free(losses); /* the end of a process: nobody syncs after it */
 	ck_assert_durable(file);
+}
+END_TEST
+
+static struct losses *syncing; /* NULL: nobody else syncs meanwhile */
+static unsigned synced;
+
+/* Another thread's whole sync while the first one waits for the disk. */
+int fdatasync(int fd)
+{
+	struct losses *losses = g_steal_pointer(&syncing);
+
+	if (losses)
+		ck_assert_int_eq(losses_sync(losses), 0);
+	synced++;
+	return sync_durably(fd);
+}
+
+/* Whoever has been told that it is durable may have his directory called filled. */
+START_TEST(a_sync_beside_another)
+{
+	struct losses *losses = losses_new(dir);
+
+	ck_assert_int_eq(losses_add(losses, LOSS_RULE, "/a", "x"), 0);
+	synced = 0;
+	syncing = losses;
+	ck_assert_int_eq(losses_sync(losses), 0);
+	ck_assert_uint_eq(synced, 2);
+	ck_assert_int_eq(losses_sync(losses), 0);
+	ck_assert_uint_eq(synced, 2);
+	losses_free(losses);
 }
 END_TEST
 
@@ -210,6 +244,7 @@ int main(void)
 	tcase_add_checked_fixture(tcase, setup, core_fixture_teardown);
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, i12_kept_across_restarts);
+	tcase_add_test(tcase, a_sync_beside_another);
 	tcase_add_test(tcase, a_sync_without_descriptors);
 	tcase_add_test(tcase, what_a_crash_cut);
 	tcase_add_test(tcase, lines);
