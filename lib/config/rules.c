@@ -106,16 +106,18 @@ const char *rules_text(const struct rules *rules, unsigned i)
 	return i < rules->list->len ? g_array_index(rules->list, struct rule, i).text : NULL;
 }
 
-/* What cannot be decided within PCRE's limits is no match. */
+/* What cannot be decided, as its path is not known or within PCRE's limits, is brought. */
 static bool matches(const struct rule *rule, const char *subject)
 {
+	if (!subject)
+		return rule->kind == RULE_INCLUDE;
 	pcre2_match_data *data = pcre2_match_data_create(1, NULL);
 	const int n = data ? pcre2_match(rule->code, (PCRE2_SPTR)subject, strlen(subject), 0, 0,
 					 data, NULL)
 			   : PCRE2_ERROR_NOMEMORY;
 
 	pcre2_match_data_free(data);
-	return n >= 0;
+	return n >= 0 || (n != PCRE2_ERROR_NOMATCH && rule->kind == RULE_INCLUDE);
 }
 
 static const char *find_one(const struct rules *rules, const char *path, const char *name,
@@ -128,7 +130,7 @@ static const char *find_one(const struct rules *rules, const char *path, const c
 		const char *subject = rule->path ? path : name;
 
 		if ((found && rule->kind != RULE_INCLUDE) || (rule->directories && !directory) ||
-		    !subject || !matches(rule, subject))
+		    !matches(rule, subject))
 			continue;
 		if (rule->kind == RULE_INCLUDE)
 			return NULL;

@@ -35,7 +35,8 @@ const char *rules_text(const struct rules *rules, unsigned i);
 
 /* The rule that leaves out the object of that name in the directory dir, as it stands in the
  * configuration ("exclude = *.tmp"); NULL: none does, or rules is NULL.  dir: below the source's
- * root; NULL: it is not known, and no rule with a path matches.  Any thread. */
+ * root; NULL: it is not known; then no exclude with a path names the object, and every include with
+ * one may.  Any thread. */
 const char *rules_find(const struct rules *rules, const char *dir, const char *name,
 		       enum rule_type type);
 /* Whether that depends on what the object is. */

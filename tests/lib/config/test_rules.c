@@ -123,6 +123,10 @@ START_TEST(without_a_path)
 	ck_assert_ptr_nonnull(rules_find(rules, NULL, "a", RULE_FILE));
 	ck_assert_ptr_null(rules_find(rules, NULL, "b", RULE_FILE));
 	rules_free(rules);
+	rules = made("a b/", "/d/a", false); /* that may be the one */
+	ck_assert_ptr_nonnull(rules_find(rules, "e", "a", RULE_FILE));
+	ck_assert_ptr_null(rules_find(rules, NULL, "a", RULE_FILE));
+	rules_free(rules);
 }
 END_TEST
 
