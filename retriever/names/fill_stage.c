@@ -14,6 +14,7 @@
 #include "retriever/copies/prior.h"
 #include "retriever/making/dummy.h"
 #include "retriever/making/make.h"
+#include "retriever/names/fill_state.h"
 #include "retriever/objects/damage.h"
 
 static void share_sums(GSList *fills)
@@ -184,12 +185,15 @@ const char *directory_rule(const struct volume_config *config, const char *path,
 						      : RULE_FILE);
 }
 
-static bool is_from_before(const struct fill *fill, const char *name)
+/* Whether it came before the rule did.  What a program of this machine has made did not. */
+static bool is_from_before(const struct fill *fill, const struct source_entry *entry)
 {
+	const struct object *object = fill->object;
 	struct stat st;
 
-	return fstatat(fill->object->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       !(S_ISREG(st.st_mode) && dummy_is(fill->object->fd, name));
+	return fstatat(object->fd, entry->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       !(S_ISREG(st.st_mode) && dummy_is(object->fd, entry->name)) &&
+	       (!entry->has_attr || !directory_why_other(object, entry));
 }
 
 bool fill_leaves_out(struct fill *fill, const struct source_entry *entry)
@@ -202,7 +206,7 @@ bool fill_leaves_out(struct fill *fill, const struct source_entry *entry)
 		return false;
 	name_errors_leave_out(&fill->name_errors, entry->name);
 	g_atomic_int_inc(&fill->ruled_out);
-	if (fill->content != FILL_DUMMIES && !is_from_before(fill, entry->name)) {
+	if (fill->content != FILL_DUMMIES && !is_from_before(fill, entry)) {
 		g_autofree char *directory = retriever_fd_path(fill->object->fd);
 		g_autofree char *path = g_strconcat(directory, "/", entry->name, NULL);
 

@@ -165,6 +165,27 @@ START_TEST(i12_a_fill_that_fails_beside_one_of_dummies)
 }
 END_TEST
 
+/* A name that was here as a dummy when the rule came is no file of the old server. */
+START_TEST(dummies_from_before_a_rule)
+{
+	int fd = begin(3);
+	struct migrate_waiter *dummies = migrate_waiter_new();
+	struct object *object;
+
+	ck_assert_int_eq(object_get(core.retriever, fd, &object), 0);
+	directory_fill_names(object, migrate_waiter_done, dummies);
+	ck_assert_int_eq(core_wait(dummies), 0);
+	object_unref(object);
+	ck_assert_uint_eq(count_names(fd), 3);
+	core_rule(&core, RULE_EXCLUDE, "f1");
+	ck_assert_int_eq(core_name_in(&core, fd, "f1"), -ENOENT);
+	ck_assert_int_eq(fill(fd), 0);
+	ck_assert_uint_eq(count_names(fd), 2);
+	core_expect_answer(&core, "status", "left-out=1\n");
+	core_free_with(&core, fd);
+}
+END_TEST
+
 /* The old server's handle of the directory has gone stale: found again by its path. */
 START_TEST(a_stale_directory_is_found_again)
 {
@@ -334,6 +355,7 @@ int main(void)
 
 	tcase_add_test(tcase, a_fill_brings_every_name);
 	tcase_add_test(tcase, what_rules_leave_out);
+	tcase_add_test(tcase, dummies_from_before_a_rule);
 	tcase_add_test(tcase, i11_a_demand_starts_a_fill_of_its_own);
 	tcase_add_test(tcase, i7_a_late_fill_does_not_bring_back_names);
 	tcase_add_test(tcase, i12_a_failed_fill_is_listed);

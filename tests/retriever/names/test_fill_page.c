@@ -441,6 +441,24 @@ START_TEST(i13_a_directory_that_is_not_ours_given_up)
 }
 END_TEST
 
+/* What a rule leaves out there is not that one. */
+START_TEST(i13_a_directory_that_is_not_ours_under_a_rule)
+{
+	int fd;
+
+	core_make(&core);
+	core_source_file(&core, "d/sub/f", 10, 1);
+	core_start(&core);
+	core_rule(&core, RULE_EXCLUDE, "sub/");
+	fd = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+	ck_assert_int_eq(mkdirat(fd, "sub", 0755), 0);
+	ck_assert_int_eq(fill(fd), 0);
+	ck_assert_uint_eq(count_names(fd), 1);
+	core_expect_answer(&core, "status", "left-out=1\n");
+	core_free_with(&core, fd);
+}
+END_TEST
+
 /* An earlier release may have made it, finished it, and been stopped. */
 START_TEST(i13_a_directory_of_an_earlier_release)
 {
@@ -480,6 +498,7 @@ int main(void)
 	tcase_add_test(tcase, the_reserved_name);
 	tcase_add_test(tcase, i13_a_directory_that_is_not_ours);
 	tcase_add_test(tcase, i13_a_directory_that_is_not_ours_given_up);
+	tcase_add_test(tcase, i13_a_directory_that_is_not_ours_under_a_rule);
 	tcase_add_test(tcase, i13_a_directory_of_an_earlier_release);
 	return run_tcase(tcase);
 }
