@@ -154,7 +154,7 @@ static bool is_staged_still(struct tree *tree, const struct node *node)
 static bool is_ruled_out(struct tree *tree, const struct node *node, const struct place *place)
 {
 	return node->handle.type && !node->was_carried && !node->fileid && place->dir &&
-	       loss_list_ruled_out(tree, place->dir, place->name, false);
+	       loss_list_ruled_out(tree, place->dir, place->name, node->flags & JOURNAL_SCANNED);
 }
 
 static int look_for(struct tree *tree, struct node *node)

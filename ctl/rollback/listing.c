@@ -264,7 +264,7 @@ static int take_unknown(struct tree *tree, struct node *dir, const struct target
 	bool carried = ledger_find(tree->ledger, name->fileid, &handle);
 
 	/* a name that never came, of an object that has, or had, another one */
-	if (carried && loss_list_ruled_out(tree, dir, name->name, false))
+	if (carried && loss_list_never_came(tree, dir, name->name, &handle))
 		return 0;
 	struct node *node = carried ? tree_node(tree, &handle)
 				    : tree_node_there(tree, dir, name->name, name->fileid);
@@ -393,7 +393,8 @@ static int compare_listing(struct tree *tree, struct node *dir)
 		if (present && !here && node && !node->handle.type)
 			continue;
 		/* a name that never came, of an object that has another one */
-		if (node && here != node && loss_list_ruled_out(tree, dir, name->name, false))
+		if (node && here != node &&
+		    loss_list_never_came(tree, dir, name->name, &node->handle))
 			continue;
 		/* which became active when the directory was listed here already */
 		if (present && !here && node && tree_is_named(tree, node, &place))

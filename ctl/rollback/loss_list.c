@@ -95,6 +95,39 @@ bool loss_list_ruled_out(struct tree *tree, const struct node *dir, const char *
 	       (by_name && g_hash_table_lookup(skipped->names, name));
 }
 
+struct took_name {
+	const struct place place;
+	bool took;
+};
+
+static bool note_took(void *arg, const struct journal_name *name)
+{
+	struct took_name *took = arg;
+
+	took->took = name->kind == JOURNAL_NAME_GONE && !strcmp(name->name, took->place.name) &&
+		     migrate_binding_equal(&name->parent, &took->place.dir->handle);
+	return !took->took;
+}
+
+bool loss_list_never_came(struct tree *tree, const struct node *dir, const char *name,
+			  const struct migrate_binding *handle)
+{
+	struct took_name took = {{(struct node *)dir, (char *)name, false}, false};
+	g_autofree char *at = tree_path(dir), *path = at ? target_path(at, name) : NULL;
+	struct stat st;
+
+	if (loss_list_ruled_out(tree, dir, name, false))
+		return true;
+	/* its directory had another path then; what has one name came under that */
+	if (!loss_list_ruled_out(tree, dir, name, true) ||
+	    (path && !target_stat(tree->target, path, &st) &&
+	     (S_ISDIR(st.st_mode) || st.st_nlink == 1)))
+		return false;
+	if (handle->type && dir->handle.type)
+		journal_names(tree->journal, handle, note_took, &took, NULL);
+	return !took.took;
+}
+
 /* The path, or one above it. */
 static bool is_or_is_below(const struct skipped *skipped, const char *path)
 {

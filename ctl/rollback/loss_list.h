@@ -14,6 +14,11 @@ bool loss_list_skipped(struct tree *tree, const struct node *node);
 /* Whether a rule left out what the old server has under that name in the directory: by its path, or
  * by_name: or the same name in another directory. */
 bool loss_list_ruled_out(struct tree *tree, const struct node *dir, const char *name, bool by_name);
+/* Whether a rule left out that name in the directory, of an object that has, or had, another one:
+ * by its path; or, of a file with several names there, by the name alone, unless the journal has it
+ * as one that a client took from the object (handle). */
+bool loss_list_never_came(struct tree *tree, const struct node *dir, const char *name,
+			  const struct migrate_binding *handle);
 /* Whether the administrator skipped the directory, or one above it: nobody knows what it has on the
  * old server, so nothing of that was removed here. */
 bool loss_list_left(struct tree *tree, const struct node *dir);

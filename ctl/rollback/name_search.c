@@ -111,7 +111,8 @@ static int look_into(struct tree *tree, struct node *dir, GHashTable *fileids, G
 
 		if (node)
 			ret = is_here(tree, dir, name->name, &handle) ||
-					      loss_list_ruled_out(tree, dir, name->name, false)
+					      loss_list_never_came(tree, dir, name->name,
+								   &node->handle)
 				      ? 0
 				      : find_old_noted(tree, node, dir, name->name);
 		else if (!(ret = target_stat(tree->target, full, &st)) && S_ISDIR(st.st_mode))

@@ -41,8 +41,12 @@ static bool is_for_left_out(struct tree *tree, const struct node *node, const st
 	const struct target_name *name =
 		place->dir->listed ? g_hash_table_lookup(place->dir->listed, place->name) : NULL;
 
-	return name && g_hash_table_lookup(tree->fileids, &name->fileid) != node &&
-	       loss_list_ruled_out(tree, place->dir, name->name, false);
+	const struct node *other = name ? g_hash_table_lookup(tree->fileids, &name->fileid) : NULL;
+	/* what came, and has no other name, came under that one */
+	const bool came = other && other->handle.type &&
+			  (S_ISDIR(other->old.st_mode) || other->old.st_nlink == 1);
+
+	return name && other != node && loss_list_ruled_out(tree, place->dir, name->name, !came);
 }
 
 /* FALSE: the node does not get its names, in this run or ever. */

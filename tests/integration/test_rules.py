@@ -145,6 +145,38 @@ def in_a_gap_of_the_journal(args):
     same(content(OLD + '/a/two.tmp'), b'a/one' * 5000, 'a hard link')
 
 
+@case(short=True)
+def in_a_renamed_directory(args):
+    """Its path was another one there, and when the rule left something out."""
+    _, migration = stack(args.build, old_tree, exclude=EXCLUDE, include='keep.tmp', rollback_source=BACK)
+    os.makedirs(BACK)
+    sh('mount', '--bind', OLD, BACK)
+    migration.start_journal()
+    migration.attach()
+    migration.start_server()
+    client = migration.server.client()
+    client.rename(client.root, 'a', client.root, 'm')
+    migration.crawl()
+    client.rename(client.root, 'm', client.root, 'e')
+    directory = client.walk('e')[0]
+    client.rename(directory, 'one', directory, 'three')
+    migration.rollback(may_fail=True)
+    same(os.stat(OLD + '/e/two.tmp').st_ino, os.stat(OLD + '/e/three').st_ino, 'a hard link there')
+    client.rename(client.root, 'e', client.root, 'g')
+    client.rename(directory, 'three', directory, 'four')
+    migration.journal.stop()
+    for name in ('junk.tmp', 'two.tmp'):
+        client.write(client.create(directory, name), 0, b'of a client', nfs3.FILE_SYNC)
+    client.write(client.create(client.mkdir(directory, 'build'), 'deep'), 0, b'own', nfs3.FILE_SYNC)
+    migration.start_journal()
+    done = migration.rollback(may_fail=True)
+    same({line['path'] for line in done['conflicts']} >= {'g/junk.tmp', 'g/two.tmp', 'g/build'}, True,
+         f'conflicts: {done["conflicts"]}')
+    same(content(OLD + '/g/junk.tmp'), b'a/junk.tmp' * 5000, 'the old file')
+    same(content(OLD + '/g/build/deep/f'), b'a/build/deep/f' * 5000, 'a file in what is left out')
+    same(os.stat(OLD + '/g/two.tmp').st_ino, os.stat(OLD + '/g/four').st_ino, 'a hard link there')
+
+
 @case()
 def over_smb(args):
     """In any spelling."""

@@ -80,6 +80,33 @@ START_TEST(one_name_of_two)
 }
 END_TEST
 
+/* Its directory had another path when it was left out. */
+START_TEST(by_another_path)
+{
+	trees_make("mkdir a && echo x >a/x && ln a/x a/never && echo z >a/z && ln a/z a/also && "
+		   "echo other >a/own && find . -exec touch -hd 2001-02-03 {} +");
+	sh("mkdir " NEW_TREE "/.migrate && rm " NEW_TREE "/a/never " NEW_TREE "/a/own && "
+	   "printf 'rule\t" NEW_TREE "/once/never\texclude = never\n"
+	   "rule\t" NEW_TREE "/once/own\texclude = own\n"
+	   "rule\t" NEW_TREE "/once/also\texclude = /once/also\n' >" NEW_TREE "/.migrate/report");
+	move("a", "b");
+	go_back(0);
+	sh("cd " OLD_TREE "/b && test x -ef never");
+	move("b/x", "b/y");
+	sh("rm " NEW_TREE "/b/also && echo mine >" NEW_TREE "/b/own");
+	go_back(1);
+	sh("cd " OLD_TREE "/b && test y -ef never && test ! -e x && grep -q other own");
+	/* nor once it has no other name */
+	take_away("b/y");
+	sh("rm " NEW_TREE "/b/own");
+	go_back(2);
+	sh("cd " OLD_TREE "/b && test -e never && test ! -e y");
+	move("b/z", "b/w");
+	go_back(2);
+	sh("cd " OLD_TREE "/b && test -e never && test -e w && grep -q other own");
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = tcase_create("all");
@@ -88,5 +115,6 @@ int main(void)
 	tcase_add_test(tcase, skipped);
 	tcase_add_test(tcase, ruled_out);
 	tcase_add_test(tcase, one_name_of_two);
+	tcase_add_test(tcase, by_another_path);
 	return run_tcase(tcase);
 }
