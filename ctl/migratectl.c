@@ -56,21 +56,25 @@ static const GOptionEntry help_option[] = {
 	{NULL},
 };
 
-static bool takes_value(const GOptionEntry *options, const char *argument)
+static bool has_option(const GOptionEntry *options, const char *argument, bool takes_value)
 {
 	for (; options && options->long_name; options++)
 		if (!strcmp(options->long_name, argument + strlen("--")))
-			return options->arg != G_OPTION_ARG_NONE;
+			return (options->arg != G_OPTION_ARG_NONE) == takes_value;
 	return false;
 }
 
-/* Whether the next argument is this one's value, whichever command it is of. */
-static bool takes_next(const char *argument)
+/* Whether the next argument is this one's value, whichever command it is of.  A command that has
+ * the option without a value is the command. */
+static bool takes_next(const char *argument, const char *next)
 {
-	bool takes = takes_value(first_options, argument);
+	const struct command *command = find_command(next);
+	bool takes = has_option(first_options, argument, true);
 
+	if (command && has_option(command->options, argument, false))
+		return false;
 	for (size_t i = 0; i < G_N_ELEMENTS(commands); i++)
-		takes = takes || takes_value(commands[i]->options, argument);
+		takes = takes || has_option(commands[i]->options, argument, true);
 	return takes;
 }
 
@@ -83,7 +87,8 @@ static const char *command_name(char **argv)
 			return argument[1];
 		if (**argument != '-')
 			return *argument;
-		if (g_str_has_prefix(*argument, "--") && takes_next(*argument) && argument[1])
+		if (g_str_has_prefix(*argument, "--") && argument[1] &&
+		    takes_next(*argument, argument[1]))
 			argument++;
 	}
 	return NULL;
