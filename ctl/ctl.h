@@ -97,7 +97,7 @@ extern struct ctl ctl_given;
 	CTL_STRING("reason", ctl_given.reason, "those whose reason contains TEXT", "TEXT"),        \
 		CTL_FILE("below", ctl_given.below, "those of DIRECTORY and what is below it",      \
 			 "DIRECTORY"),                                                             \
-		CTL_STRING("code", ctl_given.code, "those with that code (QM1021)", "CODE")
+		CTL_STRING("code", ctl_given.code, "those with that code (QM1201)", "CODE")
 /* For commands that have no other options. */
 extern const GOptionEntry ctl_options_volumes[];
 

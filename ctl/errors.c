@@ -66,7 +66,7 @@ static char *since_text(GKeyFile *reply, const char *group)
 	return time ? g_date_time_format(time, " (since %F %H:%M)") : g_strdup("");
 }
 
-/* " [QM1021]"; an earlier retriever has none: "". */
+/* " [QM1201]"; an earlier retriever has none: "". */
 static char *code_text(GKeyFile *reply, const char *group)
 {
 	g_autofree char *code = ctl_text(reply, group, "code");

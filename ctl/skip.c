@@ -52,6 +52,10 @@ static bool check_skip(const struct ctl *ctl)
 			ctl->volume);
 	if (opt_because && (strchr(opt_because, '\n') || !*opt_because))
 		return ctl_complain("skip: --because: write the reason in one line");
+	if (opt_all && (ctl->reason || ctl->code))
+		return ctl_complain(
+			"skip: --all is for all names of PATH..., whatever their reason: "
+			"without --reason and --code");
 	return ctl_check_filter(ctl, "skip");
 }
 

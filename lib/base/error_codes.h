@@ -71,7 +71,8 @@
 	X(1104, OWNER_UNKNOWN, "this host's name service does not tell who owns it, or who is named in its ACL", \
 	  "see the retriever's log and getent, then retry") \
 	X(1105, XATTRS_REFUSED, "the old server refused to tell the ACL or the extended attributes", \
-	  "give this machine's account the right to read them there, then retry" ERROR_OR_SKIP " --leave") \
+	  "give this machine's account the right to read them there, or see the old server's log, then retry" \
+	  ERROR_OR_SKIP " --leave") \
 	X(1106, XATTRS_NOWHERE, \
 	  "the old server refused to tell the ACL or the extended attributes, or the acl-source has no such object", \
 	  "give both accounts the right to read them, and see that both show the same tree, then retry") \
@@ -92,13 +93,15 @@
 	  "repair the directory there, then retry") \
 	X(1304, LIST_FAILED, "the old server could not list the directory", "see the old server's log, then retry") \
 	X(1305, LOOKUP_REFUSED, "the old server refused to look up the name", \
-	  "give this machine's account the right to see it there, then retry" ERROR_OR_SKIP " --leave") \
+	  "give this machine's account the right to see it there, or see the old server's log, then retry" \
+	  ERROR_OR_SKIP " --leave") \
 	X(1306, LOOKUP_FORBIDDEN, "the old server refused to look up a name in the directory", \
 	  ERROR_ROOTS "the directory readable") \
 	X(1307, LINK_REFUSED, "the old server refused to read the symbolic link", \
-	  "give this machine's account the right to read it there, then retry" ERROR_OR_SKIP " --leave") \
+	  "give this machine's account the right to read it there, or see the old server's log, then retry" \
+	  ERROR_OR_SKIP " --leave") \
 	X(1308, TELL_REFUSED, "the old server refuses to tell of it", \
-	  "give this machine's account the right to see it there, then retry") \
+	  "give this machine's account the right to see it there, or see the old server's log, then retry") \
 	X(1309, CONNECTION_ENDS, \
 	  "the old server's connection ends each time that this is asked for, and others are answered", \
 	  "see its log (does it crash there?), mend or remove the object there, then migratectl retry") \
@@ -184,7 +187,7 @@ enum error_code {
 /* A row of the table.  sentence: the cause, a colon and the remedy. */
 struct error_kind {
 	enum error_code code;
-	const char *name; /* "QM1021" */
+	const char *name; /* "QM1201" */
 	const char *cause, *remedy, *sentence;
 };
 
@@ -195,9 +198,9 @@ extern const struct error_kind error_kinds[ERROR_KINDS]; /* by number */
 
 /* The code's row; that of QM_UNCODED for what is no code. */
 const struct error_kind *error_kind(enum error_code code);
-/* The row with that name ("QM1021"), or NULL. */
+/* The row with that name ("QM1201"), or NULL. */
 const struct error_kind *error_kind_named(const char *name);
-/* The row of the code that a text ends with, as "TEXT [QM1021]", or NULL. */
+/* The row of the code that a text ends with, as "TEXT [QM1201]", or NULL. */
 const struct error_kind *error_kind_behind(const char *text);
 
 #endif

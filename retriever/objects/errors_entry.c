@@ -76,7 +76,8 @@ static bool parse_key(const char *text, struct migrate_binding *key)
 	return true;
 }
 
-/* Of the field ERRNO; else the one whose sentence an earlier release wrote. */
+/* Of the field ERRNO; else the one whose sentence an earlier release wrote, which had no remedy for
+ * some. */
 static enum error_code parse_code(const char *field, const char *reason)
 {
 	const char *space = strchr(field, ' ');
@@ -84,9 +85,11 @@ static enum error_code parse_code(const char *field, const char *reason)
 
 	for (unsigned i = 0; i < ERROR_KINDS; i++)
 		if (space ? error_kinds[i].code == number
-			  : !strcmp(error_kinds[i].sentence, reason))
+			  : !strcmp(error_kinds[i].sentence, reason) ||
+				    !strcmp(error_kinds[i].cause, reason))
 			return error_kinds[i].code;
-	return QM_UNCODED;
+	return !space && !strcmp(reason, "no space on the new server's file system") ? QM_NO_SPACE
+										     : QM_UNCODED;
 }
 
 static unsigned fields_of(int change)

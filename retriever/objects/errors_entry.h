@@ -50,7 +50,7 @@ struct errors_filter {
 	bool whole;	      /* reason is all of it, as it is or as text_line() shows it */
 };
 
-/* Takes a line of a command: "reason TEXT", "below PATH" or "code QM1021", which the filter then
+/* Takes a line of a command: "reason TEXT", "below PATH" or "code QM1201", which the filter then
  * points into.  False: it is none of them. */
 bool errors_filter_take(struct errors_filter *filter, const char *line);
 bool error_entry_matches(const struct error_entry *entry, const struct errors_filter *filter);

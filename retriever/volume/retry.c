@@ -59,7 +59,7 @@ static int renew(struct object *object, enum version_trust trust, struct refind_
 	}
 	if (!ret && !req.attr.nlink) /* removed there, and still open */
 		ret = -ESTALE;
-	*error = QM_TELL_REFUSED;
+	*error = ret == -EHOSTDOWN ? QM_OWNER_UNKNOWN : req.why ? req.why : QM_TELL_REFUSED;
 	if (ret == -ESTALE || ret == -ENOENT || ret == -ENOTDIR)
 		return refind_anew(object, trust, place, error);
 	return ret ? ret : version_take(object, NULL, &req.attr, trust, error);

@@ -96,6 +96,8 @@ START_TEST(of_other_releases)
 		 "migratectl retry takes the new version\tp\n",
 		 QM_CHANGED},
 		{"+\t81\ta\t5\tin other words\tp\t9\n", QM_UNCODED},
+		{"+\t81\ta\t5\tthe old server answered READ with an error\tp\t9\n", QM_READ_FAILED},
+		{"+\t81\ta\t5\tno space on the new server's file system\tp\t9\n", QM_NO_SPACE},
 		{"+\t81\ta\t5 1009\tin other words\tp\t9\n", QM_NAME_MISSING},
 		{"+\t81\ta\t5 9999\tof a later one\tp\t9\n", QM_UNCODED},
 		{"+\t81\ta\t5 0\tx\tp\t9\n", QM_UNCODED},
