@@ -347,7 +347,8 @@ static enum ctl_exit run_map_ids(const struct ctl *ctl)
 		ctl_complain("map-ids: give --old=FILE and --new=FILE");
 		return result;
 	}
-	bool good = read_dumps(&work.old, opt_old) & read_dumps(&work.new, opt_new);
+	bool good = read_dumps(&work.old, opt_old);
+	good = read_dumps(&work.new, opt_new) && good; /* says what is wrong with each */
 	if (good && (!opt_check || read_check(parser, &work))) {
 		print_all(&work);
 		result = work.old.broken || work.new.broken ? CTL_USAGE

@@ -140,15 +140,21 @@ END_TEST
 /* Each of them may have many descriptors. */
 START_TEST(so_many_at_a_time)
 {
-	for (unsigned i = 1; i <= 20; i++)
-		make_list(g_strdup_printf("%u", i), (const char *[]){"a", NULL}, 1);
+	char name[12];
+
+	for (unsigned i = 1; i <= 20; i++) {
+		g_snprintf(name, sizeof name, "%u", i);
+		make_list(name, (const char *[]){"a", NULL}, 1);
+	}
 	const unsigned before = tree_open_fds();
 	lists_begin(&lists, "/mnt", root, NULL, true);
 	ck_assert_uint_le(tree_open_fds(), before + 4);
 	for (int64_t now = 0; lists_any(&lists); now += 1000)
 		lists_step(&lists, 4, now);
-	for (unsigned i = 1; i <= 20; i++)
-		ck_assert(!there(g_strdup_printf("%u", i)));
+	for (unsigned i = 1; i <= 20; i++) {
+		g_snprintf(name, sizeof name, "%u", i);
+		ck_assert(!there(name));
+	}
 	ck_assert_uint_eq(lists.failed, 0);
 	lists_end(&lists);
 }

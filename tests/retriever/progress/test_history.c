@@ -134,9 +134,9 @@ END_TEST
 
 static void add_point(void *arg)
 {
-	static _Atomic gint64 time = 1000;
+	static gint time = 1; /* intervals */
 
-	add(arg, time += HISTORY_INTERVAL, 1);
+	add(arg, g_atomic_int_add(&time, 1) * HISTORY_INTERVAL, 1);
 }
 
 static void write_text(void *arg)
