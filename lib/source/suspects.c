@@ -125,18 +125,17 @@ static bool remember_suspect(struct suspects *suspects, const struct backend_req
 		.offset = req->offset,
 		.given_up = req->backend.breaks == SUSPECT_LIMIT ? g_get_monotonic_time() : 0,
 	};
-	GBytes *key = key_of(req);
+	g_autoptr(GBytes) key = key_of(req);
 	bool room;
 
 	pthread_mutex_lock(&suspects->lock);
 	room = g_hash_table_size(suspects->breaks) < SUSPECTS_MAX ||
 	       g_hash_table_contains(suspects->breaks, key);
 	if (room)
-		g_hash_table_replace(suspects->breaks, g_bytes_ref(key),
+		g_hash_table_replace(suspects->breaks, g_steal_pointer(&key),
 				     g_memdup2(&suspect, sizeof(suspect)));
 	atomic_store(&suspects->n, g_hash_table_size(suspects->breaks));
 	pthread_mutex_unlock(&suspects->lock);
-	g_bytes_unref(key);
 	return room;
 }
 
