@@ -87,7 +87,7 @@ static void recount(void *arg)
 	struct verify_count count;
 	g_autofree char *message = NULL;
 
-	if (verify_volume(arg, &count, &message))
+	if (verify_volume(arg, true, &count, &message))
 		g_warning("the counters could not be rebuilt: %s; migratectl verify does it",
 			  message);
 	g_free(count.first);

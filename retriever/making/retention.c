@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/fs.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -14,6 +15,7 @@
 
 #define MARK	  "retention" /* in the names of struct omissions */
 #define CLOCK_OFF 86400	      /* s; a file that was just read has such a date by another clock */
+#define DATE_LEN  40
 
 static char *date_text(int64_t seconds)
 {
@@ -21,6 +23,13 @@ static char *date_text(int64_t seconds)
 
 	return date ? g_date_time_format(date, "%Y-%m-%dT%H:%M:%SZ")
 		    : g_strdup_printf("%" G_GINT64_FORMAT " seconds from 1970", seconds);
+}
+
+/* The name that tells the date, beside MARK. */
+static const char *date_mark(char mark[static DATE_LEN], int64_t seconds)
+{
+	g_snprintf(mark, DATE_LEN, MARK " until %" PRId64, seconds);
+	return mark;
 }
 
 void retention_note(const struct volume_config *config, const struct source_attr *attr,
@@ -33,6 +42,7 @@ void retention_note(const struct volume_config *config, const struct source_attr
 	const int64_t until =
 		attr->far_atime ? attr->far_atime : migrate_timespec(attr->atime).tv_sec;
 	const int64_t now = time(NULL);
+	char mark[DATE_LEN];
 	const bool keeps = flagged || until > now + CLOCK_OFF;
 
 	if (!S_ISREG(attr->mode) || !(flagged || (read_only && until > now)))
@@ -42,10 +52,12 @@ void retention_note(const struct volume_config *config, const struct source_attr
 	attributes_lose(carried, LOSS_RETENTION, "under retention until %s, which %s", date,
 			config->retention != RETENTION_IMMUTABLE
 				? "nothing keeps here: see retention in quickmigrate.conf(5)"
-			: keeps ? "chattr +i keeps here, once its directory is whole"
+			: keeps ? "chattr +i keeps here if its directory is whole before then"
 				: "nothing keeps here: it is within a day");
 	if (keeps)
 		omissions_add(&carried->left, MARK);
+	if (keeps && !flagged)
+		omissions_add(&carried->left, date_mark(mark, until));
 }
 
 /* Whether nothing is left to be done to it. */
@@ -60,12 +72,17 @@ static bool all_is_done(struct retriever *retriever, int dir_fd, int fd)
 				     !links_find(retriever, &key, st.st_ino, provisional)));
 }
 
-/* Whether clients have let somebody write it, whom nobody had let (I7). */
-static bool is_opened_up(const struct omissions *left, int fd)
+/* Whether clients have let somebody write it, whom nobody had let (I7), or the date has come that
+ * it has from the old server. */
+static bool is_let_go(const struct omissions *left, int fd)
 {
+	char mark[DATE_LEN];
 	struct stat st;
 
-	return !(left->mode & 0222) && fstat(fd, &st) == 0 && st.st_mode & 0222;
+	if (fstat(fd, &st) < 0)
+		return false;
+	return (!(left->mode & 0222) && st.st_mode & 0222) ||
+	       (st.st_atime <= time(NULL) && omissions_has(left, date_mark(mark, st.st_atime)));
 }
 
 static int set_flag(const char *path)
@@ -93,7 +110,7 @@ void retention_keep(struct retriever *retriever, int dir_fd, const char *name, i
 	g_snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
 	omissions_get(path, &left);
 	if (!omissions_has(&left, MARK) || !all_is_done(retriever, dir_fd, fd) ||
-	    is_opened_up(&left, fd))
+	    is_let_go(&left, fd))
 		return;
 	if (!(ret = set_flag(path)))
 		return;

@@ -339,7 +339,7 @@ static int run_verify(struct retriever *retriever, const char *argument, char **
 	int ret = check_attached(retriever, "verify", text);
 
 	if (!ret)
-		ret = verify_volume(retriever, &count, text);
+		ret = verify_volume(retriever, true, &count, text);
 	if (!ret) {
 		g_key_file_set_uint64(f, "verify", "objects", count.objects);
 		g_key_file_set_uint64(f, "verify", "unfinished", count.unfinished);

@@ -135,7 +135,7 @@ int finalize_volume(struct retriever *retriever, bool unwatched, bool dry_run, c
 	durability_sync_all(retriever);
 	if (retriever->config->retention && state == VOLUME_WHOLE && !dry_run)
 		links_forget(retriever); /* no name is to come: retention_keep() */
-	ret = (unwatched ? verify_volume : verify_watched)(retriever, &count, message);
+	ret = (unwatched ? verify_volume : verify_watched)(retriever, !dry_run, &count, message);
 	if (!ret && count.unfinished) {
 		*message = g_strdup_printf(
 			TEXT_COUNT " unfinished, the first "

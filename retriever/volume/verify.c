@@ -27,6 +27,7 @@ struct walk {
 	GHashTable *linked; /* inodes of files with more than one name that have been seen */
 	GArray *pending;    /* of struct migrate_binding */
 	struct recount *recount;
+	bool keeps;	 /* retention_keep() */
 	unsigned unread; /* objects that could not be looked at */
 	int error;	 /* of the first of them */
 	char *first_unread;
@@ -132,7 +133,7 @@ static int look_at_file(struct walk *walk, int fd, const struct stat *st, int di
 	walk->count->bytes_whole += ret == 0 ? st->st_size : 0;
 	if (ret)
 		note_unfinished(walk, dir_fd, name);
-	else
+	else if (walk->keeps)
 		retention_keep(walk->retriever, dir_fd, name, fd);
 	return 0;
 }
@@ -262,10 +263,10 @@ static int walk_tree(struct walk *walk, struct move_watch *moved, bool *again)
 	return ret;
 }
 
-static int walk_once(struct retriever *retriever, struct move_watch *moved,
+static int walk_once(struct retriever *retriever, bool keeps, struct move_watch *moved,
 		     struct verify_count *count, bool *again, char **message)
 {
-	struct walk walk = {.retriever = retriever, .count = count};
+	struct walk walk = {.retriever = retriever, .count = count, .keeps = keeps};
 	int ret;
 
 	memset(count, 0, sizeof *count);
@@ -291,13 +292,14 @@ static int walk_once(struct retriever *retriever, struct move_watch *moved,
 	return ret;
 }
 
-int verify_volume(struct retriever *retriever, struct verify_count *count, char **message)
+int verify_volume(struct retriever *retriever, bool keeps, struct verify_count *count,
+		  char **message)
 {
-	return walk_once(retriever, NULL, count, NULL, message);
+	return walk_once(retriever, keeps, NULL, count, NULL, message);
 }
 
-static int walk_watched(struct retriever *retriever, struct verify_count *count, bool *again,
-			char **message)
+static int walk_watched(struct retriever *retriever, bool keeps, struct verify_count *count,
+			bool *again, char **message)
 {
 	const struct volume_config *config = retriever->config;
 	struct move_watch *moved;
@@ -311,17 +313,18 @@ static int walk_watched(struct retriever *retriever, struct verify_count *count,
 			config->root, g_strerror(-ret), config->name);
 		return ret;
 	}
-	ret = walk_once(retriever, moved, count, again, message);
+	ret = walk_once(retriever, keeps, moved, count, again, message);
 	move_watch_free(moved);
 	return ret;
 }
 
-int verify_watched(struct retriever *retriever, struct verify_count *count, char **message)
+int verify_watched(struct retriever *retriever, bool keeps, struct verify_count *count,
+		   char **message)
 {
 	memset(count, 0, sizeof *count);
 	for (int walks = 0; walks < WALKS; walks++) {
 		bool again = false;
-		int ret = walk_watched(retriever, count, &again, message);
+		int ret = walk_watched(retriever, keeps, count, &again, message);
 
 		if (ret || count->unfinished || !again)
 			return ret;

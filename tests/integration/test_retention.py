@@ -240,6 +240,23 @@ def abandoned(args):
 
 
 @case()
+def abandoned_and_kept(args):
+    """What is whole stays, immutable as it is."""
+    _, migration = stack(args.build, fill, retention='immutable')
+    migration.attach()
+    migration.crawl()
+    migration.retriever.stop()
+    done = subprocess.run([migration.program('migratectl'), '--config', migration.config, '--yes', '--discard',
+                           '--keep', 'abandon', VOLUME],
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
+    same(done.returncode, 0, f'exit status: {done}')
+    same(immutable(), set(KEPT), 'what is immutable')
+    expect(not os.path.exists(NEW + '/.migrate'), '.migrate/ is left')
+    with open(NEW + '/d/kept', 'rb') as file:
+        same(file.read(), b'kept' * 5000, 'its bytes')
+
+
+@case()
 def reading_and_the_date(args):
     """Only a mount with strictatime moves the date when a client reads, and only by NFS."""
     _, migration = stack(args.build, fill)
@@ -264,7 +281,8 @@ def reading_and_the_date(args):
 @case()
 def the_way_back(args):
     """What a client puts under retention is so there, to the second."""
-    _, migration = stack(args.build, fill, rollback_source=BACK, old={'export': 'Access_Type = RO;'})
+    _, migration = stack(args.build, fill, rollback_source=BACK, old={'export': 'Access_Type = RO;'},
+                         retention='immutable')
     os.makedirs(BACK)
     sh('mount', '--bind', OLD, BACK)
     migration.start_journal()
@@ -281,10 +299,12 @@ def the_way_back(args):
     client.read_all(client.walk('d/kept')[0])
     client.setattr(client.walk('d/kept')[0], mode=0o400)
     migration.crawl()
+    same(immutable(), set(KEPT), 'what is immutable')
     same(migration.rollback()['conflicts'], [], 'conflicts')
     for name, until, mode in (('writable', longer, 0o444), ('new', UNTIL, 0o444), ('kept', UNTIL, 0o400)):
         st = os.stat(f'{OLD}/d/{name}')
         same((st.st_atime_ns, st.st_mode & 0o777), (until * 10**9, mode), f'date and mode of {name} there')
+    same(immutable(OLD), set(), 'what is immutable there')
     no_differences(tree.compare(OLD, NEW, slack=1 << 30))
 
 

@@ -8,8 +8,10 @@
 
 #include "lib/source/source_windows.h"
 #include "retriever/making/retention.h"
+#include "retriever/volume/retry.h"
 
 #define UNTIL	INT64_C(4099420799) /* 2099-11-26T23:59:59Z */
+#define PAST	INT64_C(1500000000)
 #define SECONDS INT64_C(1000000000)
 
 /* ---- which are under retention ---- */
@@ -201,7 +203,7 @@ START_TEST(only_if_that_is_asked_for)
 	restart(); /* it is, now */
 	ck_assert_int_eq(core_finish(&core, d), 0);
 	ck_assert(!is_immutable(d, "kept"));
-	ck_assert_int_eq(verify_volume(core.retriever, &count, &message), 0);
+	ck_assert_int_eq(verify_volume(core.retriever, true, &count, &message), 0);
 	g_free(count.first);
 	ck_assert(is_immutable(d, "kept"));
 	core_free_with(&core, d);
@@ -289,6 +291,84 @@ START_TEST(a_provisional_name_that_is_left)
 }
 END_TEST
 
+/* As if the date had come since its stub was made. */
+static void let_pass(int dir, const char *name, int64_t marked_until)
+{
+	int fd = open_below(dir, name, O_RDONLY);
+	g_autofree char *mark = g_strdup_printf("retention until %" G_GINT64_FORMAT, marked_until);
+	struct omissions left = {0};
+
+	omissions_add(&left, "retention");
+	omissions_add(&left, mark);
+	ck_assert_int_eq(
+		futimens(fd, (struct timespec[]){{.tv_sec = PAST}, {.tv_nsec = UTIME_OMIT}}), 0);
+	ck_assert_int_eq(omissions_put(fd, NULL, &left), 0);
+	close(fd);
+}
+
+START_TEST(the_date_has_come)
+{
+	g_autofree char *message = NULL;
+	struct verify_count count;
+	int d;
+
+	core_make(&core);
+	source_kept("d/over");
+	source_kept("d/moved"); /* by a reading, for all that is known */
+	start(RETENTION_NONE);
+	d = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+	ck_assert_int_eq(make_whole(d), 0);
+	let_pass(d, "over", PAST);
+	let_pass(d, "moved", UNTIL);
+	restart();
+	ck_assert_int_eq(verify_volume(core.retriever, true, &count, &message), 0);
+	g_free(count.first);
+	ck_assert(!is_immutable(d, "over"));
+	ck_assert(is_immutable(d, "moved"));
+	core_free_with(&core, d);
+}
+END_TEST
+
+/* It only says what finalize would do. */
+START_TEST(a_dry_run_sets_nothing)
+{
+	g_autofree char *message = NULL;
+	int d = make_kept(RETENTION_NONE), root = core_root(&core);
+
+	ck_assert_int_eq(make_whole(d), 0);
+	ck_assert_int_eq(make_whole(root), 0);
+	restart();
+	ck_assert_int_eq(finalize_volume(core.retriever, true, true, &message), 0);
+	ck_assert(!is_immutable(d, "kept"));
+	close(d);
+	core_free_with(&core, root);
+}
+END_TEST
+
+/* A flag that came too early: nothing of the file is taken for whole, and it can still come. */
+START_TEST(immutable_and_not_whole)
+{
+	int d = make_kept(RETENTION_IMMUTABLE), kept;
+	const int none = 0, flags = FS_IMMUTABLE_FL;
+	g_autofree char *text = NULL;
+
+	ck_assert_int_eq(fill(d), 0);
+	kept = open_below(d, "kept", O_RDONLY);
+	ck_assert_int_eq(ioctl(kept, FS_IOC_SETFLAGS, &flags), 0);
+	restart();
+	ck_assert_int_lt(core_range(&core, kept, 0, UINT64_MAX), 0);
+	ck_assert_int_eq(core_state(kept), MIGRATE_PARTIAL);
+	ck_assert_int_lt(make_whole(d), 0);
+	ck_assert_int_eq(core_state(d), MIGRATE_FILLED);
+	ck_assert_int_eq(ioctl(kept, FS_IOC_SETFLAGS, &none), 0);
+	ck_assert_int_eq(retry_all(core.retriever, NULL, VERSION_NEW, &text), 0);
+	ck_assert_int_eq(make_whole(d), 0);
+	ck_assert(is_immutable(d, "kept"));
+	close(kept);
+	core_free_with(&core, d);
+}
+END_TEST
+
 static void lose_capability(void)
 {
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -333,6 +413,9 @@ int main(void)
 	tcase_add_test(tcase, killed_in_between);
 	tcase_add_test(tcase, with_the_last_of_its_names);
 	tcase_add_test(tcase, a_provisional_name_that_is_left);
+	tcase_add_test(tcase, the_date_has_come);
+	tcase_add_test(tcase, a_dry_run_sets_nothing);
+	tcase_add_test(tcase, immutable_and_not_whole);
 	tcase_add_test(tcase, where_it_cannot_be);
 	return run_tcase(tcase);
 }

@@ -364,7 +364,7 @@ static void hide(const char *name, int directory, const char *word)
 		error_entry_clear(&e);
 	}
 	ck_assert(said);
-	ck_assert_int_eq(verify_volume(core.retriever, &count, &message), -EXDEV);
+	ck_assert_int_eq(verify_volume(core.retriever, true, &count, &message), -EXDEV);
 	ck_assert_ptr_nonnull(strstr(message, "unmount"));
 	g_free(count.first);
 	ck_assert_int_eq(umount(here), 0);

@@ -65,7 +65,7 @@ START_TEST(counters_after_a_kill)
 		struct verify_count count;
 		g_autofree char *message = NULL;
 
-		ck_assert_int_eq(verify_volume(core.retriever, &count, &message), 0);
+		ck_assert_int_eq(verify_volume(core.retriever, true, &count, &message), 0);
 		g_free(count.first);
 		ck_assert_int_eq(COUNT_GET(core.retriever, files_found), 1);
 		ck_assert_int_eq(COUNT_GET(core.retriever, directories_found), 2);

@@ -74,7 +74,7 @@ START_TEST(i12_a_damaged_record)
 	ck_assert_int_eq(core_wait(core_ask_fill(&core, root, MIGRATE_BACKGROUND | MIGRATE_DATA)),
 			 0);
 	ck_assert_int_eq(core_finish(&core, root), -EREMOTEIO);
-	ck_assert_int_eq(verify_volume(core.retriever, &count, &message), 0);
+	ck_assert_int_eq(verify_volume(core.retriever, true, &count, &message), 0);
 	ck_assert_uint_ge(count.unfinished, 2);
 	g_free(count.first);
 	close(root);

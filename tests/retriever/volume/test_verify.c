@@ -7,7 +7,7 @@ static void verify(struct verify_count *count)
 {
 	g_autofree char *message = NULL;
 
-	ck_assert_int_eq(verify_volume(core.retriever, count, &message), 0);
+	ck_assert_int_eq(verify_volume(core.retriever, true, count, &message), 0);
 	g_clear_pointer(&count->first, g_free);
 }
 
@@ -128,7 +128,7 @@ START_TEST(i12_what_cannot_be_looked_at)
 		ck_assert_int_eq(fstatat(root, i ? "c" : "a", &st, 0), 0);
 		damaged[i] = st.st_ino;
 	}
-	ck_assert_int_eq(verify_volume(core.retriever, &count, &message), -EIO);
+	ck_assert_int_eq(verify_volume(core.retriever, true, &count, &message), -EIO);
 	ck_assert_msg(g_str_has_prefix(message, "2 objects cannot be looked at, the first is ") &&
 			      strstr(message, core.root),
 		      "%s", message);
@@ -152,7 +152,7 @@ START_TEST(gives_up_when_closing)
 	core_open(&core);
 	core_attach(&core);
 	g_atomic_int_set(&core.retriever->closing, 1);
-	ck_assert_int_eq(verify_volume(core.retriever, &count, &message), -ECANCELED);
+	ck_assert_int_eq(verify_volume(core.retriever, true, &count, &message), -ECANCELED);
 	g_free(count.first);
 	core_free(&core);
 }
