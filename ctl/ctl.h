@@ -188,6 +188,10 @@ void ctl_add_filter(const struct ctl *ctl, GPtrArray *lines);
 /* Whether these can be sent; if not, says why. */
 bool ctl_check_filter(const struct ctl *ctl, const char *command);
 
+/* CTL_REFUSED, and a line on stderr: --code is given, and the retriever is of a release that takes
+ * it for nothing.  Asks the retriever. */
+enum ctl_exit ctl_check_codes(const struct ctl *ctl);
+
 /* Percent: how likely a sample of n files would have had one that differs, if CTL_FRACTION of all
  * files differed. */
 #define CTL_FRACTION 0.001

@@ -156,6 +156,22 @@ static char *command(const struct ctl *ctl, gint64 start)
 	return g_string_free(text, FALSE);
 }
 
+enum ctl_exit ctl_check_codes(const struct ctl *ctl)
+{
+	g_autofree char *question = command(ctl, 0);
+	g_autoptr(GKeyFile) reply = NULL;
+	enum ctl_exit result = ctl->code ? ctl_ask_once(ctl, question, &reply) : CTL_OK;
+	g_auto(GStrv) groups = reply ? g_key_file_get_groups(reply, NULL) : NULL;
+
+	if (!groups || !g_str_has_prefix(groups[0], "error ") ||
+	    g_key_file_has_key(reply, groups[0], "code", NULL))
+		return result;
+	ctl_complain("%s: its retriever is of an earlier release, and knows no codes: systemctl "
+		     "restart migrate-retriever@%s",
+		     ctl->volume, ctl->volume);
+	return CTL_REFUSED;
+}
+
 static enum ctl_exit list_all(struct listing *listing, struct ctl_link *link)
 {
 	gint64 start = 0;
@@ -207,6 +223,8 @@ static enum ctl_exit list_errors(const struct ctl *ctl)
 	enum ctl_exit result;
 	struct ctl_link *link;
 
+	if ((result = ctl_check_codes(ctl)))
+		return result;
 	link = ctl_link_open(ctl, ctl->volume, &result);
 	if (!link)
 		return result;

@@ -105,7 +105,8 @@ static void print_text(const struct ctl *ctl, FILE *file, struct tally *tally)
 
 static JsonNode *line_node(const struct loss_line *line)
 {
-	const struct error_kind *kind = error_kind_behind(line->text);
+	const struct error_kind *kind =
+		line->kind == LOSS_NAME ? error_kind_behind(line->text) : NULL;
 	g_autoptr(JsonBuilder) builder = json_builder_new();
 	g_autofree char *path = text_utf8(line->path), *text = text_utf8(line->text);
 

@@ -11,7 +11,11 @@ static enum ctl_exit retry_failures(const struct ctl *ctl)
 {
 	g_autoptr(GPtrArray) lines = g_ptr_array_new_with_free_func(g_free);
 	g_autofree char *command = NULL;
+	const enum ctl_exit known =
+		ctl->many ? ctl_in_turn(ctl, ctl_check_codes) : ctl_check_codes(ctl);
 
+	if (known)
+		return known;
 	g_ptr_array_add(lines, g_strdup(opt_same ? "retry same" : "retry new"));
 	ctl_add_filter(ctl, lines);
 	g_ptr_array_add(lines, NULL);

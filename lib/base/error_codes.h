@@ -112,6 +112,8 @@
 	  "see the old server's log, then retry") \
 	X(1312, HANDLE_STALE, "the old server's handle for it is stale again and again", \
 	  "see whether something replaces it there all the time, then retry") \
+	X(1313, SEARCH_ENDLESS, "the object was looked for in a directory of the old server whose listing does not end", \
+	  "repair the directory there, then retry") \
 	X(1401, CHANGED, "the file was changed on the old server since its stub was made", \
 	  "migratectl retry takes the new version") \
 	X(1402, REPLACED, "the file was changed on the old server since its stub was made, by one that replaced it", \

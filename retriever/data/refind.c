@@ -159,7 +159,7 @@ static int adopt_found(struct object *object, const struct found *found, enum ve
 static int look_status(int ret, const struct found *found, enum error_code *error)
 {
 	if (ret == -ELOOP) {
-		*error = QM_LIST_ENDLESS;
+		*error = QM_SEARCH_ENDLESS;
 		return -EREMOTEIO;
 	}
 	if (ret != -ESTALE && ret != -ENOENT && ret != -ENOTDIR) {

@@ -17,8 +17,9 @@
 
 struct skip_names {
 	atomic_uint refs;
-	bool all, refused;
-	GHashTable *names; /* not changed once it is in use */
+	bool all, refused, refused_rest;
+	GHashTable *names;  /* not changed once it is in use */
+	GHashTable *listed; /* what `all` does not mean; as the former */
 	char *because;
 	GMutex lock;
 	GHashTable *left_out; /* path -> enum error_code */
@@ -35,6 +36,7 @@ struct skip_names *skip_names_new(bool all)
 	skip->all = all;
 	skip->names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
 	g_mutex_init(&skip->lock);
+	skip->listed = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
 	skip->left_out = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
 	return skip;
 }
@@ -51,6 +53,7 @@ void skip_names_unref(struct skip_names *skip)
 	if (!skip || atomic_fetch_sub(&skip->refs, 1) > 1)
 		return;
 	g_hash_table_destroy(skip->names);
+	g_hash_table_destroy(skip->listed);
 	g_hash_table_destroy(skip->left_out);
 	g_mutex_clear(&skip->lock);
 	g_free(skip->directory);
@@ -63,14 +66,17 @@ void skip_names_add(struct skip_names *skip, const char *name)
 	g_hash_table_add(skip->names, g_strdup(name));
 }
 
-void skip_names_take_all(struct skip_names *skip)
+void skip_names_take_unlisted(struct skip_names *skip, const GPtrArray *listed)
 {
 	skip->all = true;
+	for (guint i = 0; i < listed->len; i++)
+		g_hash_table_add(skip->listed, g_strdup(listed->pdata[i]));
 }
 
-void skip_names_take_refused(struct skip_names *skip)
+void skip_names_take_refused(struct skip_names *skip, bool rest)
 {
 	skip->refused = true;
+	skip->refused_rest = skip->refused_rest || rest;
 }
 
 void skip_names_because(struct skip_names *skip, const char *text)
@@ -109,8 +115,7 @@ static void note_directory(struct skip_names *skip, int dir_fd)
 
 bool skip_names_takes_rest(struct skip_names *skip, int dir_fd, int status, enum error_code error)
 {
-	if (!skip_names_takes_refusal(skip, status) &&
-	    !(status == -ESTALE && skip && skip->refused))
+	if (!skip || !skip->refused_rest || !(skip_names_is_refusal(status) || status == -ESTALE))
 		return false;
 	g_mutex_lock(&skip->lock);
 	skip->rest = error;
@@ -119,13 +124,19 @@ bool skip_names_takes_rest(struct skip_names *skip, int dir_fd, int status, enum
 	return true;
 }
 
+/* Whether it is one of those that are not listed, and are skipped. */
+static bool is_unlisted(const struct skip_names *skip, const char *name)
+{
+	return skip->all && *name == '/' && !g_hash_table_contains(skip->listed, name);
+}
+
 bool skip_names_takes(struct skip_names *skip, int dir_fd, const char *name, const char *shown,
 		      enum error_code error)
 {
 	g_autofree char *dir = NULL;
 	bool taken;
 
-	if (!skip || !(g_hash_table_contains(skip->names, name) || (skip->all && *name == '/')))
+	if (!skip || !(g_hash_table_contains(skip->names, name) || is_unlisted(skip, name)))
 		return false;
 	dir = retriever_fd_path(dir_fd);
 	g_mutex_lock(&skip->lock);

@@ -14,11 +14,12 @@ struct skip_names *skip_names_ref(struct skip_names *skip);
 void skip_names_unref(struct skip_names *skip); /* skip may be NULL */
 /* Adds a name, before the object is in use.  name: as in the list of errors (errors.h). */
 void skip_names_add(struct skip_names *skip, const char *name);
-/* Before the object is in use: skips also each listed name that no object can have here. */
-void skip_names_take_all(struct skip_names *skip);
-/* Before the object is in use: skips also the names of which the old server refuses to tell, and
- * the part of the listing that it refuses. */
-void skip_names_take_refused(struct skip_names *skip);
+/* Before the object is in use: skips also each listed name that no object can have here, unless it
+ * is one of these, which the list of errors has. */
+void skip_names_take_unlisted(struct skip_names *skip, const GPtrArray *listed);
+/* Before the object is in use: skips also added names of which the old server refuses to tell;
+ * rest: and the part of the listing that it refuses. */
+void skip_names_take_refused(struct skip_names *skip, bool rest);
 /* Before the object is in use: notes the administrator's own reason; NULL: it is not known. */
 void skip_names_because(struct skip_names *skip, const char *text);
 

@@ -76,8 +76,6 @@ static struct target *find_target(struct skipping *s, const struct migrate_bindi
 	target->path = g_strdup(path);
 	target->skip = skip_names_new(s->order->all);
 	skip_names_because(target->skip, s->order->because);
-	if (s->order->leave)
-		skip_names_take_refused(target->skip);
 	g_ptr_array_add(s->targets, target);
 	g_hash_table_insert(s->by_key, &target->key, target);
 	return target;
@@ -92,18 +90,20 @@ static void add_target(struct skipping *s, const struct error_entry *entry, cons
 {
 	struct target *target = find_target(s, &entry->key, path);
 
+	g_autoptr(GPtrArray) listed = s->order->all || stands_for_several(entry)
+					      ? errors_names(s->retriever->errors, &entry->key)
+					      : NULL;
+
 	if (!entry->name && !target->error)
 		target->error = entry->code;
+	if (s->order->leave)
+		skip_names_take_refused(target->skip, !entry->name);
 	if (stands_for_several(entry))
-		skip_names_take_all(target->skip);
+		skip_names_take_unlisted(target->skip, listed);
 	else if (entry->name)
 		skip_names_add(target->skip, entry->name);
-	if (s->order->all) {
-		g_autoptr(GPtrArray) names = errors_names(s->retriever->errors, &entry->key);
-
-		for (guint i = 0; i < names->len; i++)
-			skip_names_add(target->skip, names->pdata[i]);
-	}
+	for (guint i = 0; s->order->all && i < listed->len; i++)
+		skip_names_add(target->skip, listed->pdata[i]);
 }
 
 /* Whether the entry is what can be meant by a path: a name, with all a directory, and with leave

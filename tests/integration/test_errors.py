@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
+import fake                                                             # noqa: E402
 from harness import case, expect, main, same                            # noqa: E402
 from sandbox import wait_for                                            # noqa: E402
 from servers import NEW, OLD, VOLUME, stack                             # noqa: E402
@@ -76,10 +77,10 @@ def counted(migration):
     return status.get('codes', {})
 
 
-def fails(migration, *argv, said):
+def fails(migration, *argv, said, status=2):
     done = subprocess.run([migration.program('migratectl'), '--config', migration.config, *argv],
                           stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
-    same(done.returncode, 2, f'status of {argv}')
+    same(done.returncode, status, f'status of {argv}')
     expect(said in done.stderr, done.stderr)
 
 
@@ -112,8 +113,11 @@ def codes_wherever_it_is_told(args):
     same(set(listed(migration)), set(WANTED) - {'changed'}, 'after retry')
     migration.ctl('skip', '--yes', '--code', RESERVED)
     migration.ctl('skip', '--yes', '--leave', '--because', 'nobody needs it', '--code', FORBIDDEN)
-    left = {line['path'][len(NEW) + 1:]: (line['code'], line['text'])
-            for line in json.loads(migration.ctl('report', '--json'))[1:] if line['kind'] == 'name'}
+    with open(NEW + '/.migrate/report', 'a') as report:     # what a name or an ACL there may be like
+        report.write(f'acl\t{NEW}/x\tof somebody [{FORBIDDEN}]\n')
+    lines = json.loads(migration.ctl('report', '--json'))[1:]
+    same([line.get('code') for line in lines if line['kind'] == 'acl'], [None], 'the code of a loss')
+    left = {line['path'][len(NEW) + 1:]: (line['code'], line['text']) for line in lines if line['kind'] == 'name'}
     same({path: code for path, (code, _) in left.items()}, {'.migrate': RESERVED, 'secret': FORBIDDEN}, 'skipped')
     expect(left['secret'][1].endswith(f'skipped because: nobody needs it [{FORBIDDEN}]'), left)
     expect(f'.migrate: name: this name is reserved at the volume\'s root [{RESERVED}]\n' in migration.ctl('report'),
@@ -122,6 +126,28 @@ def codes_wherever_it_is_told(args):
     migration.crawl()
     wait_for('it is whole', lambda: migration.status()['state'] == 'whole')
     same((listed(migration), counted(migration)), ({}, {}), 'what is left')
+
+
+@case()
+def a_retriever_that_knows_no_codes(args):
+    """One of an earlier release takes --code for nothing: it would list, and forget, all."""
+    _, migration = stack(args.build, fill)
+    migration.retriever.stop()
+    older, asked = fake.Fake(migration.socket), []
+    reply = b'[error 0]\npath=/x\nreason=why\nerrno=13\nsince=0\n[errors]\ntotal=1\nnext=-1\n'
+
+    def control(request):
+        asked.append(request.text.split()[0])
+        request.peer.send(fake.HEADER.pack(b'QMG1', 2, request.op | fake.REPLY, request.id, 0, 0, 0, 0, 0, 0,
+                                           len(reply), 0) + reply)
+        return fake.HOLD
+    older.on[fake.CONTROL] = control
+    older.start()
+    for command in 'errors', 'retry':
+        fails(migration, command, '--code', FORBIDDEN, VOLUME, said='knows no codes', status=1)
+    same(set(asked), {b'errors'}, 'what it was asked')
+    same(migration.ctl('errors'), '/x: why\n', 'what it lists')
+    older.stop()
 
 
 if __name__ == '__main__':

@@ -192,6 +192,27 @@ START_TEST(i1_more_than_are_told_apart)
 }
 END_TEST
 
+/* By a code, those that have it: not those that are listed with another. */
+START_TEST(i12_more_than_are_listed)
+{
+	const unsigned many = NAME_ERRORS_LISTED + 7;
+	int fd;
+
+	core_make(&core);
+	make_files("d", 3);
+	core_start(&core);
+	fd = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+	refuse(many);
+	ck_assert_int_eq(fill(fd), -EREMOTEIO);
+	core_expect_answer(&core, "skip names code QM1005", "where something else fails too");
+	expect_unfilled(fd, NAME_ERRORS_LISTED + 2);
+	core_expect_answer(&core, "skip names code QM1001\ncode QM1005", "-121 ");
+	skips("all", "", "names=107\ndirectories=1\n");
+	expect_filled(fd, 3);
+	core_free_with(&core, fd);
+}
+END_TEST
+
 /* Of names that may be somebody else's for a moment, `all` takes only those that were listed. */
 START_TEST(i12_all_that_was_listed)
 {
@@ -453,6 +474,7 @@ int main(void)
 	tcase_add_test(tcase, what_is_not_found);
 	tcase_add_test(tcase, i1_what_was_copied_of_it);
 	tcase_add_test(tcase, i1_more_than_are_told_apart);
+	tcase_add_test(tcase, i12_more_than_are_listed);
 	tcase_add_test(tcase, i12_all_that_was_listed);
 	tcase_add_test(tcase, i12_what_can_be_made);
 	tcase_add_test(tcase, i12_the_last_listing_counts);

@@ -139,6 +139,26 @@ START_TEST(i12_names_that_are_refused)
 }
 END_TEST
 
+/* A name of it is no word about the rest of the listing. */
+START_TEST(i12_not_the_rest_with_a_name)
+{
+	int fd = begin_carrying(3);
+
+	fails("f1", -ENOTSUP);
+	ck_assert_int_eq(fill(fd), -EREMOTEIO);
+	unsigned rule = backend_fault_add(
+		core.fault,
+		&(struct fault_rule){.ops = LISTS, .action = FAULT_ERROR, .status = -EACCES});
+	skips_with("names", "/f1", "\nleave", "-");
+	ck_assert_int_eq(core_state(fd), MIGRATE_UNFILLED);
+	ck_assert_uint_eq(reported("") + reported("/f1"), 0);
+	backend_fault_remove(core.fault, rule);
+	skips_with("names", "/f1", "\nleave", "names=1\n");
+	expect_filled(fd, 2);
+	core_free_with(&core, fd);
+}
+END_TEST
+
 /* A file that it does not let be read, and all that a filter lets through. */
 #define NOT_READ                                                                                   \
 	"the old server does not let this machine read it: give it root's rights there "           \
@@ -214,6 +234,7 @@ int main(void)
 	tcase_add_test(tcase, i12_a_directory_that_may_be_listed_later);
 	tcase_add_test(tcase, i12_a_directory_that_is_gone);
 	tcase_add_test(tcase, i12_names_that_are_refused);
+	tcase_add_test(tcase, i12_not_the_rest_with_a_name);
 	tcase_add_test(tcase, i12_by_reason_and_by_directory);
 	tcase_add_test(tcase, i12_the_others_are);
 	return run_tcase(tcase);
