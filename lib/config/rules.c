@@ -106,6 +106,17 @@ const char *rules_text(const struct rules *rules, unsigned i)
 	return i < rules->list->len ? g_array_index(rules->list, struct rule, i).text : NULL;
 }
 
+char *rules_sum(const struct rules *rules)
+{
+	g_autoptr(GChecksum) sum = g_checksum_new(G_CHECKSUM_SHA256);
+	const char *text;
+
+	g_checksum_update(sum, (const guchar *)(rules->folded ? "1" : "0"), 1);
+	for (unsigned i = 0; (text = rules_text(rules, i)); i++)
+		g_checksum_update(sum, (const guchar *)text, (gssize)strlen(text) + 1);
+	return g_strdup(g_checksum_get_string(sum));
+}
+
 /* What cannot be decided, as its path is not known or within PCRE's limits, is brought. */
 static bool matches(const struct rule *rule, const char *subject)
 {

@@ -33,6 +33,9 @@ char *rules_add(struct rules *rules, enum rule_kind kind, const char *pattern);
 /* The rules as they stand in the configuration, one after the other; NULL: there is no such one. */
 const char *rules_text(const struct rules *rules, unsigned i);
 
+/* A sum of all of them: rules with the same sum are the same.  g_free. */
+char *rules_sum(const struct rules *rules);
+
 /* The rule that leaves out the object of that name in the directory dir, as it stands in the
  * configuration ("exclude = *.tmp"); NULL: none does, or rules is NULL.  dir: below the source's
  * root; NULL: it is not known; then no exclude with a path names the object, and every include with

@@ -61,7 +61,8 @@ static void count_line(struct losses *losses, const char *line)
 {
 	if (g_str_has_prefix(line, "rule\t"))
 		losses->rules++;
-	else if (!g_str_has_prefix(line, "volume\t"))
+	else if (!g_str_has_prefix(line, "volume\t") &&
+		 !g_str_has_prefix(line, LOSS_RETRACTED "\t"))
 		losses->lines++;
 	if (g_str_has_prefix(line, "name\t"))
 		losses->names++;
@@ -160,10 +161,17 @@ static int append_line(struct losses *losses, const char *line, size_t len)
 	return ret;
 }
 
-int losses_add(struct losses *losses, enum loss_kind kind, const char *path, const char *text)
+char *losses_line(enum loss_kind kind, const char *path, const char *text)
 {
 	g_autofree char *p = loss_escape(path), *t = loss_escape(text);
-	g_autofree char *line = g_strdup_printf("%s\t%s\t%s\n", kind_names[kind], p, t);
+
+	return g_strdup_printf("%s\t%s\t%s", kind_names[kind], p, t);
+}
+
+int losses_add(struct losses *losses, enum loss_kind kind, const char *path, const char *text)
+{
+	g_autofree char *bare = losses_line(kind, path, text);
+	g_autofree char *line = g_strconcat(bare, "\n", NULL);
 	size_t len = strlen(line);
 	int ret = 0;
 
@@ -230,6 +238,49 @@ int losses_sync(struct losses *losses)
 	g_mutex_lock(&losses->lock);
 	if (!ret)
 		losses->synced = MAX(losses->synced, changes);
+	g_mutex_unlock(&losses->lock);
+	return ret;
+}
+
+/* Lock held.  file: not the one that is added to, of which what is written goes to its end. */
+static int retract_lines(struct losses *losses, FILE *file, GHashTable *lines)
+{
+	char *line = NULL;
+	size_t room = 0;
+	off_t at = 0;
+	ssize_t len;
+	int ret = 0;
+
+	while (!ret && (len = getline(&line, &room, file)) > 0) {
+		const off_t begin = at;
+
+		at += len;
+		line[len - (line[len - 1] == '\n')] = '\0';
+		if (!g_str_has_prefix(line, "rule\t") || !g_hash_table_contains(lines, line))
+			continue;
+		if (pwrite(fileno(file), LOSS_RETRACTED, strlen(LOSS_RETRACTED), begin) !=
+		    (ssize_t)strlen(LOSS_RETRACTED))
+			ret = -EIO;
+		g_hash_table_remove(losses->known, hash_line(line, strlen(line)));
+		losses->rules -= !ret;
+	}
+	free(line);
+	return !ret && (ferror(file) || fdatasync(fileno(file)) < 0) ? -EIO : ret;
+}
+
+int losses_retract(struct losses *losses, GHashTable *lines)
+{
+	FILE *file;
+	int fd, ret;
+
+	g_mutex_lock(&losses->lock);
+	fd = openat(losses->dir_fd, LOSSES_FILE, O_RDWR | O_CLOEXEC);
+	file = fd < 0 ? NULL : fdopen(fd, "r+");
+	ret = file ? retract_lines(losses, file, lines) : -errno;
+	if (file)
+		fclose(file);
+	else if (fd >= 0)
+		close(fd);
 	g_mutex_unlock(&losses->lock);
 	return ret;
 }

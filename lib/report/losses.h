@@ -9,6 +9,9 @@
  * hundred thousand lines are held, so that the lines of an object that is made again are not
  * written again.
  *
+ * A line is taken back in place: its kind is overwritten, so that readers may go on where they
+ * were.
+ *
  * Line: KIND TAB PATH TAB TEXT, where control characters, backslashes and, in what is not UTF-8,
  * bytes beyond ASCII are escaped as in C.  The path is that on the new server when it was made.
  * `volume` lines have an empty path.  In the file that is kept after the volume's end, lines of the
@@ -40,6 +43,9 @@ enum loss_kind {
 	LOSS_KINDS
 };
 
+/* In place of "rule" in a line that was taken back. */
+#define LOSS_RETRACTED "came"
+
 const char *loss_kind_name(enum loss_kind kind);
 
 struct losses;
@@ -51,6 +57,14 @@ void losses_set_directory(struct losses *losses, int private_fd);
 
 /* 0 or -errno: then the object must not be made. */
 int losses_add(struct losses *losses, enum loss_kind kind, const char *path, const char *text);
+/*
+ * Takes lines back: of each that is in the set, KIND becomes "came", which nobody reads as a line
+ * of a report, so that the object may be added again.  lines: keys as of losses_line().  Reads the
+ * whole file and blocks for the disk.  0: that is durable; or -errno: some may still be there.
+ */
+int losses_retract(struct losses *losses, GHashTable *lines);
+/* The line that losses_add() writes, without its end.  g_free. */
+char *losses_line(enum loss_kind kind, const char *path, const char *text);
 /* The number of lines about objects, without those of LOSS_RULE. */
 uint64_t losses_count(struct losses *losses);
 /* Those of them that are LOSS_NAME. */

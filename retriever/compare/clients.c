@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "journal/store/reader.h"
 #include "lib/base/mtime.h"
 #include "retriever/compare/mend_mark.h"
 
@@ -150,6 +149,44 @@ bool proof_is_clients(struct clients *clients, int fd, const struct source_attr 
 	found = by_journal(clients, fd, &st, times, aspect);
 	g_mutex_unlock(&clients->lock);
 	return found;
+}
+
+bool clients_settle(struct clients *clients, char **why)
+{
+	g_autoptr(GError) error = NULL;
+	struct journal_state state = {0};
+	bool good;
+
+	if (!clients->reader) {
+		*why = g_strdup(
+			"there is no journal, which alone tells what clients changed: start "
+			"migrate-journal");
+		return false;
+	}
+	g_mutex_lock(&clients->lock);
+	good = journal_settle(clients->reader, false, SETTLE_MS, &error) &&
+	       journal_state(clients->reader, &state, &error);
+	clients->refreshed = g_get_monotonic_time();
+	g_mutex_unlock(&clients->lock);
+	if (good && state.complete)
+		return true;
+	*why = g_strdup(
+		error ? error->message
+		      : "the journal does not know all that was changed: wait until its gap "
+			"is filled (migratectl status)");
+	return false;
+}
+
+enum journal_answer clients_find(struct clients *clients, const struct migrate_binding *handle,
+				 struct journal_row *row)
+{
+	g_autoptr(GError) error = NULL;
+	enum journal_answer answer;
+
+	g_mutex_lock(&clients->lock);
+	answer = journal_find(clients->reader, handle, row, &error);
+	g_mutex_unlock(&clients->lock);
+	return answer;
 }
 
 const char *clients_told_by(struct clients *clients)

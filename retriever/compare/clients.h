@@ -3,6 +3,7 @@
 #ifndef RETRIEVER_COMPARE_CLIENTS_H
 #define RETRIEVER_COMPARE_CLIENTS_H
 
+#include "journal/store/reader.h"
 #include "lib/source/source.h"
 #include "retriever/objects/retriever.h"
 
@@ -33,6 +34,17 @@ void clients_free(struct clients *clients);
  */
 bool proof_is_clients(struct clients *clients, int fd, const struct source_attr *there,
 		      enum clients_aspect aspect, bool differs);
+
+/*
+ * For who needs certainty: waits until all that was done before the call is in the journal.  FALSE:
+ * there is none, or it does not know all that was changed; *why: one line (g_free).  Any thread;
+ * blocks.
+ */
+bool clients_settle(struct clients *clients, char **why);
+/* What the journal said of the object when clients_settle() was called last: JOURNAL_UNCHANGED if
+ * nobody but the retriever has changed it. */
+enum journal_answer clients_find(struct clients *clients, const struct migrate_binding *handle,
+				 struct journal_row *row);
 
 /* "journal" or "times": which of the two decides. */
 const char *clients_told_by(struct clients *clients);

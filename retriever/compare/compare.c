@@ -381,6 +381,14 @@ static void compare_links(struct pair *pair)
 			      "the old server; or the other way round");
 }
 
+/* Whether its mtime is that of a name which came, or went, by `rules --apply`. */
+static bool is_of_rules(const struct pair *pair)
+{
+	return S_ISDIR(pair->st.st_mode) && pair->compare->ruled &&
+	       migrate_ns(pair->st.st_mtim) > pair->entry->attr.mtime &&
+	       g_hash_table_contains(pair->compare->ruled, pair->compared->entry.path);
+}
+
 static bool is_wanted(const struct pair *pair)
 {
 	return pair->sampled || !S_ISREG(pair->st.st_mode);
@@ -405,6 +413,8 @@ static void compare_all(struct pair *pair)
 		compare_node(pair);
 	if (pair->compared->stopped || pair->compared->entry.status == PROOF_CHANGED)
 		return;
+	if (is_of_rules(pair))
+		pair->entry->attr.mtime = migrate_ns(pair->st.st_mtim);
 	if (is_wanted(pair))
 		compare_likeness(pair);
 	else

@@ -18,7 +18,8 @@ struct compare {
 	struct scratches *scratches;
 	struct clients *clients;
 	struct link_pairs *linked;
-	gint64 bytes; /* atomic: of files, compared so far */
+	GHashTable *ruled; /* paths of directories whose names rules have changed; or NULL */
+	gint64 bytes;	   /* atomic: of files, compared so far */
 };
 
 /* A directory on both sides. */

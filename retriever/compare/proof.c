@@ -144,10 +144,30 @@ static void count_run(void *arg, const struct compared *compared)
 	g_mutex_unlock(&proof->lock);
 }
 
+/* line: of a rule, or one that was taken back: a name of its directory came, or went. */
+static void note_ruled(struct visits *visits, const char *root, const char *line)
+{
+	g_auto(GStrv) parts = g_strsplit(line, "\t", 3);
+	g_autofree char *path = parts[0] && parts[1] &&
+						(!strcmp(parts[0], loss_kind_name(LOSS_RULE)) ||
+						 !strcmp(parts[0], LOSS_RETRACTED))
+					? g_strcompress(parts[1])
+					: NULL;
+	const size_t len = strlen(root);
+	const char *slash = path ? strrchr(path, '/') : NULL;
+
+	if (slash && g_str_has_prefix(path, root) && slash >= path + len)
+		g_hash_table_add(visits->compare.ruled,
+				 slash == path + len ? g_strdup("")
+						     : g_strndup(path + len + 1,
+								 (gsize)(slash - path) - len - 1));
+}
+
 static void note_skipped(struct visits *visits, const char *root, const char *line)
 {
 	struct loss_line parsed;
 
+	note_ruled(visits, root, line);
 	if (!loss_parse(line, &parsed))
 		return;
 	if ((parsed.kind == LOSS_NAME || parsed.kind == LOSS_RULE) &&
@@ -305,6 +325,7 @@ static gpointer run(gpointer data)
 	compare->scratches = scratches_new(proof->retriever);
 	compare->linked = link_pairs_new();
 	visits->skipped = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+	visits->compare.ruled = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
 	load_skipped(visits);
 	visits->counted = count_run;
 	visits->arg = proof;
@@ -314,6 +335,7 @@ static gpointer run(gpointer data)
 	set_error(proof, "the comparison was cut short", ret);
 	g_thread_pool_free(visits->files, FALSE, TRUE);
 	g_hash_table_destroy(visits->skipped);
+	g_clear_pointer(&visits->compare.ruled, g_hash_table_destroy);
 	link_pairs_free(compare->linked);
 	scratches_free(compare->scratches);
 	disk_free(compare->disk);

@@ -165,6 +165,18 @@ int leftover_take_back(struct retriever *retriever, int dir_fd, const char *name
 	return ret;
 }
 
+int leftover_set_aside(struct retriever *retriever, int dir_fd, const char *name, const char *path)
+{
+	struct object *object = lock_file(retriever, dir_fd, name);
+	int ret = is_being_changed(object) ? -EBUSY : take_away(retriever, dir_fd, name, path);
+
+	if (object) {
+		g_mutex_unlock(&object->lock);
+		object_unref(object);
+	}
+	return ret;
+}
+
 /* ---- what was asked for ---------------------------------------------------------------------- */
 
 void leftover_note_asked(struct object *object, const char *name)

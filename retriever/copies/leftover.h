@@ -20,6 +20,12 @@ struct object;
 int leftover_take_back(struct retriever *retriever, int dir_fd, const char *name, const char *path);
 
 /*
+ * Takes a name that the caller knows to be unchanged out of the directory in the same way, without
+ * a report.  -EBUSY: a client begins to change it; then it stays, and no error is listed.
+ */
+int leftover_set_aside(struct retriever *retriever, int dir_fd, const char *name, const char *path);
+
+/*
  * Whether a client has asked for the name since this process began, in a directory that has not
  * been filled since (names may be forgotten where there are very many).  A name that was neither
  * listed nor asked for was made by a local program, and must not be taken back.  Any thread.

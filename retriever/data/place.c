@@ -202,6 +202,11 @@ int place_found(struct retriever *retriever, int dir_fd)
 	return mark(retriever, dir_fd, 0);
 }
 
+int place_new(struct retriever *retriever, int dir_fd)
+{
+	return MIN(mark(retriever, dir_fd, 1), 0);
+}
+
 int place_begin(struct object *object, int dir_fd)
 {
 	g_autofree char *path = NULL;

@@ -20,6 +20,9 @@ void places_free(struct places *places);
 int place_begin(struct object *object, int dir_fd);
 void place_end(struct retriever *retriever);
 
+/* The same for an object that the retriever itself is about to make in dir_fd.  Any thread. */
+int place_new(struct retriever *retriever, int dir_fd);
+
 /* Called when an unfinished object was found in dir_fd, where a program of this machine has moved
  * it: that directory and its ancestors get records if they have none.  Returns the number of
  * directories that had none, or -errno; -EAGAIN: one of them is being moved.  Blocks for the disk.

@@ -54,6 +54,7 @@ struct name_request {
 	bool named;  /* the directory may hold dummies */
 	int refused; /* why it is made for nobody (rights.h); 0: it is not */
 	bool again;  /* it was looked up a second time */
+	bool late;   /* into a directory that is filled */
 	object_done_fn done;
 	void *arg;
 };
@@ -101,7 +102,7 @@ static void name_make_entered(struct object *object, void *arg)
 	struct stat st;
 	int ret;
 
-	if (directory_names_fixed(object)) {
+	if (!n->late && directory_names_fixed(object)) {
 		ret = fstatat(object->fd, n->name, &st, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
 	} else {
 		leftover_note_asked(object, n->name); /* before it is there */
@@ -110,8 +111,8 @@ static void name_make_entered(struct object *object, void *arg)
 			      : make_object(object->retriever, &parent, &n->entry, n->target,
 					    n->xattrs, &outcome);
 		if (!ret && outcome == MAKE_THERE) {
-			error = directory_why_other(object, &n->entry);
-			ret = error ? -EEXIST : 0;
+			error = n->late ? QM_NONE : directory_why_other(object, &n->entry);
+			ret = error || n->late ? -EEXIST : 0;
 		}
 		if (ret == -ENOENT) /* from here, not from the old server */
 			ret = -EIO;
@@ -124,7 +125,7 @@ static void name_make_entered(struct object *object, void *arg)
 		name_send(n, BACKEND_XATTRS);
 		return;
 	}
-	if (ret < 0 && ret != -ENOENT)
+	if (ret < 0 && ret != -ENOENT && !(n->late && ret == -EEXIST))
 		errors_add_name(object->retriever->errors, object->fd, n->name, ret,
 				error ? error : name_not_made(ret), NULL);
 	else if (!ret)
@@ -299,7 +300,7 @@ static void looked_up(struct name_request *n)
 	if (req->status) {
 		bool stale = req->status == -ESTALE || req->status == -ENOTDIR;
 
-		name_answer(n, stale ? look_for_directory(n) : req->status);
+		name_answer(n, stale && !n->late ? look_for_directory(n) : req->status);
 		return;
 	}
 	n->entry.name = n->name;
@@ -434,6 +435,29 @@ void directory_name(struct object *object, const char *name, object_done_fn done
 	choose_trials(n);
 	prefill_touch(object); /* before: the answer may free the caller's reference */
 	look_up(n);
+}
+
+void directory_name_late(struct object *object, const char *path, const char *name,
+			 object_done_fn done, void *arg)
+{
+	struct name_request *n = g_slice_new0(struct name_request);
+
+	n->object = object_ref(object);
+	n->name = g_strdup(name);
+	n->path = g_strdup(path);
+	n->late = true;
+	n->done = done;
+	n->arg = arg;
+	g_mutex_lock(&object->lock);
+	/* one that was whole has neither handle nor path */
+	if (object_source(object, &n->source) < 0)
+		n->source.path = g_strdup(path);
+	g_mutex_unlock(&object->lock);
+	COUNT_ADD(object->retriever, demand_waiting, 1);
+	if (directory_reserves(path, name))
+		name_answer(n, -ENOENT);
+	else
+		look_up(n);
 }
 
 static bool is_for(const struct backend_request *req, const void *arg)

@@ -16,6 +16,7 @@
 #include "lib/source/gate.h"
 #include "retriever/compare/mend.h"
 #include "retriever/compare/proof.h"
+#include "retriever/compare/rule_change.h"
 #include "retriever/copies/aside.h"
 #include "retriever/copies/prior.h"
 #include "retriever/data/source_root.h"
@@ -542,6 +543,7 @@ static const struct {
 	{"finalize", NULL, run_finalize, JOB_SLOW},
 	{"finalizable", NULL, run_finalizable, JOB_SLOW},
 	{"report", command_report},
+	{"rules", NULL, rule_change, JOB_SLOW},
 	{"skip", NULL, skip_command, JOB_SLOW},
 	{"names", control_old_admit, control_old_names, JOB_FIND_DEMAND},
 	{"directory", control_old_admit, control_old_directory, JOB_OLD},

@@ -220,6 +220,7 @@ def a_rule_that_comes_and_goes(args):
                 put(f'{root}/{directory}/{name}', name.encode() * 30_000)
 
     _, migration = stack(args.build, make)
+    migration.start_journal()
     migration.attach()
     migration.start_server()
     client = migration.server.client()
@@ -238,6 +239,8 @@ def a_rule_that_comes_and_goes(args):
     same(os.path.exists(NEW + '/second/b.tmp'), False, 'whether what is excluded came')
     migration.ctl('verify', '--content')
     migration.configure(**settings)
+    migration.retriever.stop()
+    migration.start_retriever()
     said = migration.ctl('rules')
     expect('exclude = *.tmp: ' in said and 'left out before' in said, said)
     expect(f'{NEW}/second/b.tmp: rule: exclude = *.tmp' in migration.ctl('report'), 'the report lists it')

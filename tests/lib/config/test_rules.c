@@ -181,6 +181,22 @@ START_TEST(ends)
 }
 END_TEST
 
+START_TEST(sums)
+{
+	struct rules *rules[] = {made("a b", "c", false), made("a b", "c", false),
+				 made("a", "b c", false), made("a b", "c", true)};
+	g_autofree char *first = rules_sum(rules[0]);
+
+	for (size_t i = 1; i < G_N_ELEMENTS(rules); i++) {
+		g_autofree char *sum = rules_sum(rules[i]);
+
+		ck_assert_int_eq(!strcmp(sum, first), i == 1);
+		rules_free(rules[i]);
+	}
+	rules_free(rules[0]);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = tcase_create("rules");
@@ -192,5 +208,6 @@ int main(void)
 	tcase_add_test(tcase, upper_and_lower_case);
 	tcase_add_test(tcase, no_pattern);
 	tcase_add_test(tcase, ends);
+	tcase_add_test(tcase, sums);
 	return run_tcase(tcase);
 }

@@ -237,6 +237,33 @@ START_TEST(many_threads)
 }
 END_TEST
 
+/* In place, so that who reads on finds the lines behind it. */
+START_TEST(taken_back)
+{
+	g_autofree char *file = g_strconcat(core_base, "/" LOSSES_FILE, NULL);
+	g_autoptr(GHashTable) lines = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+	struct losses *losses = losses_new(dir);
+
+	ck_assert_int_eq(losses_retract(losses, lines), -ENOENT);
+	losses_add(losses, LOSS_RULE, "/a\n", "exclude = a");
+	losses_add(losses, LOSS_ACL, "/b", "exclude = a");
+	losses_add(losses, LOSS_RULE, "/b", "exclude = a");
+	g_hash_table_add(lines, losses_line(LOSS_RULE, "/a\n", "exclude = a"));
+	g_hash_table_add(lines, losses_line(LOSS_ACL, "/b", "exclude = a")); /* none of a rule */
+	ck_assert_int_eq(losses_retract(losses, lines), 0);
+	ck_assert_durable(file);
+	expect("came\t/a\\n\texclude = a\nacl\t/b\texclude = a\nrule\t/b\texclude = a\n");
+	ck_assert_uint_eq(losses_rules(losses), 1);
+	losses_free(losses);
+	losses = losses_new(dir);
+	ck_assert_uint_eq(losses_rules(losses), 1);
+	ck_assert_uint_eq(losses_count(losses), 1);
+	losses_add(losses, LOSS_RULE, "/a\n", "exclude = a"); /* left out again */
+	ck_assert_uint_eq(losses_rules(losses), 2);
+	losses_free(losses);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = tcase_create("report");
@@ -250,6 +277,7 @@ int main(void)
 	tcase_add_test(tcase, lines);
 	tcase_add_test(tcase, kept);
 	tcase_add_test(tcase, names);
+	tcase_add_test(tcase, taken_back);
 	tcase_add_test(tcase, no_directory);
 	tcase_add_test(tcase, many_threads);
 	return run_tcase(tcase);
