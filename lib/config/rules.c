@@ -6,7 +6,8 @@
 #include <string.h>
 
 struct rule {
-	char *text; /* as it stands in the configuration */
+	char *text;    /* as it stands in the configuration */
+	char *literal; /* all that it matches; or NULL: code tells */
 	pcre2_code *code;
 	enum rule_kind kind;
 	bool directories, path; /* for directories only; against the whole path */
@@ -22,6 +23,7 @@ static void clear_rule(gpointer data)
 	struct rule *rule = data;
 
 	g_free(rule->text);
+	g_free(rule->literal);
 	pcre2_code_free(rule->code);
 }
 
@@ -97,6 +99,8 @@ char *rules_add(struct rules *rules, enum rule_kind kind, const char *pattern)
 	if (!rule.code)
 		return mistake_of(code);
 	rule.text = g_strdup_printf("%s = %s", keys[kind], pattern);
+	if (!rules->folded && !strpbrk(bare, "*?[\\"))
+		rule.literal = g_steal_pointer(&bare);
 	g_array_append_val(rules->list, rule);
 	return NULL;
 }
@@ -122,6 +126,8 @@ static bool matches(const struct rule *rule, const char *subject)
 {
 	if (!subject)
 		return rule->kind == RULE_INCLUDE;
+	if (rule->literal)
+		return !strcmp(subject, rule->literal);
 	pcre2_match_data *data = pcre2_match_data_create(1, NULL);
 	const int n = data ? pcre2_match(rule->code, (PCRE2_SPTR)subject, strlen(subject), 0, 0,
 					 data, NULL)
