@@ -152,6 +152,9 @@ def is_untold(settings):
     return kind == 'nfs' or (kind == 'file' and settings['fs'] == 'ext4')
 
 
+RULE = 'n[0-9]*'
+
+
 def leave_out(case, old, plain):
     """Gives some objects of the old server what the migration does not bring: attributes of root's, and
     those of users where the server does not tell of them, or where they are too large.  The plain
@@ -165,6 +168,20 @@ def leave_out(case, old, plain):
             os.setxattr(path, NEVER, b'never')
         if is_untold(settings):
             os.setxattr(paths[0], NEVER_TOLD, b'n' * 6000)
+
+
+def rule_out(case, old):
+    """Files in half of the old server's directories that RULE leaves out: generate.py gives clients such names."""
+    r = random.Random(f'rules {case["seed"]}')
+    for e in case['tree']:
+        path = os.path.join(os.fsencode(old), e['path'].encode('latin-1'))
+        if e['type'] != 'd' or r.random() > 0.5:
+            continue
+        st = os.stat(path)
+        for number in r.sample(range(300), 40):
+            with open(os.path.join(path, b'n%d' % number), 'wb') as file:
+                file.write(b'left out')
+        os.utime(path, ns=(st.st_atime_ns, st.st_mtime_ns))
 
 
 def never_came(path):

@@ -129,6 +129,8 @@ class Sequence:
         carried = self.carried = settings.get('source') in ('file', 'smb')  # Ganesha tells no ACLs
         for path in (self.source, self.plain) + (self.migrated,) * self.world.twice:
             source.build(self.case['tree'], path, carried)
+        if settings.get('rules'):
+            source.rule_out(self.case, self.source)
         if self.world.back:
             source.leave_out(self.case, self.source, self.plain)
         if not self.world.twice:
@@ -171,7 +173,7 @@ class Sequence:
             more, source=url, hold_ms=settings.get('hold_ms', 500),
             stub_attributes=settings.get('stub_attributes', 'eager'),
             crawler_order=settings.get('crawler_order', 'namespace-first'),
-            bandwidth=settings.get('bandwidth', 0))
+            bandwidth=settings.get('bandwidth', 0), **({'exclude': source.RULE} if settings.get('rules') else {}))
         self.migration = Migration(self.world.build, root=self.migrated,
                                    **{**self.configured, **({'bandwidth': 0} if begin == 'copied' else {})})
         self.start_retriever()
