@@ -2,16 +2,13 @@
 /* fetch: makes a list of what is to be brought first (fetch_list.h); a crawler works on it. */
 #include "ctl/ctl.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <glib/gstdio.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "lib/base/fetch_list.h"
 #include "lib/base/text.h"
-#include "lib/base/write_fully.h"
 
 static gboolean opt_names_only, opt_wait;
 static const char *opt_list, *opt_younger;
@@ -84,37 +81,6 @@ static bool add_listed(const char *root, GString *paths, bool *outside)
 
 /* ---- the list -------------------------------------------------------------------------------- */
 
-/* 0 and its number, or -errno. */
-static int save_list(const char *directory, struct fetch_list *list, const GString *paths,
-		     unsigned *number)
-{
-	int dir_fd = g_mkdir(directory, 0700) && errno != EEXIST
-			     ? -1
-			     : open(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	int fd = dir_fd < 0 ? -1 : openat(dir_fd, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
-	int ret = fd < 0 ? -errno : fetch_list_save(fd, list);
-	g_autofree char *link = g_strdup_printf("/proc/self/fd/%d", fd);
-
-	if (!ret)
-		ret = write_fully(fd, paths->str, paths->len, FETCH_LIST_HEAD);
-	if (!ret && fsync(fd))
-		ret = -errno;
-	for (*number = 1; !ret; ++*number) {
-		g_autofree char *name = g_strdup_printf("%u", *number);
-
-		if (!linkat(AT_FDCWD, link, dir_fd, name, AT_SYMLINK_FOLLOW))
-			break;
-		ret = errno == EEXIST ? 0 : -errno;
-	}
-	if (!ret && fsync(dir_fd))
-		ret = -errno;
-	if (fd >= 0)
-		close(fd);
-	if (dir_fd >= 0)
-		close(dir_fd);
-	return ret;
-}
-
 static void say_when(const struct ctl *ctl, GKeyFile *status, uint64_t paths, unsigned number)
 {
 	const char *name = ctl->volume;
@@ -151,7 +117,7 @@ static enum ctl_exit make_list(const struct ctl *ctl, GKeyFile *status)
 		list.paths += !paths->str[i];
 	if (!list.paths && !outside)
 		ctl_complain("fetch: %s: no paths in it", opt_list);
-	int ret = list.paths ? save_list(directory, &list, paths, &number) : 0;
+	int ret = list.paths ? fetch_list_add(directory, &list, paths, &number) : 0;
 	if (ret) {
 		ctl_complain("fetch: %s: %s", directory, g_strerror(-ret));
 		return CTL_REFUSED;

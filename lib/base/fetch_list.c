@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "lib/base/fetch_list.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/base/write_fully.h"
@@ -27,4 +30,34 @@ int fetch_list_save(int fd, const struct fetch_list *list)
 	snprintf(head, sizeof(head), HEAD, list->names_only, list->since, list->paths, list->done,
 		 list->failed);
 	return write_fully(fd, head, sizeof(head), 0);
+}
+
+int fetch_list_add(const char *directory, const struct fetch_list *list, const GString *paths,
+		   unsigned *number)
+{
+	int dir_fd = mkdir(directory, 0700) && errno != EEXIST
+			     ? -1
+			     : open(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = dir_fd < 0 ? -1 : openat(dir_fd, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+	int ret = fd < 0 ? -errno : fetch_list_save(fd, list);
+	g_autofree char *link = g_strdup_printf("/proc/self/fd/%d", fd);
+
+	if (!ret)
+		ret = write_fully(fd, paths->str, paths->len, FETCH_LIST_HEAD);
+	if (!ret && fsync(fd))
+		ret = -errno;
+	for (*number = 1; !ret; ++*number) {
+		g_autofree char *name = g_strdup_printf("%u", *number);
+
+		if (!linkat(AT_FDCWD, link, dir_fd, name, AT_SYMLINK_FOLLOW))
+			break;
+		ret = errno == EEXIST ? 0 : -errno;
+	}
+	if (!ret && fsync(dir_fd))
+		ret = -errno;
+	if (fd >= 0)
+		close(fd);
+	if (dir_fd >= 0)
+		close(dir_fd);
+	return ret;
 }

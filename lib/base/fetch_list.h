@@ -11,6 +11,7 @@
 #ifndef LIB_BASE_FETCH_LIST_H
 #define LIB_BASE_FETCH_LIST_H
 
+#include <glib.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -29,5 +30,10 @@ struct fetch_list {
 bool fetch_list_load(int fd, struct fetch_list *list);
 /* Writes the head.  0 or -errno. */
 int fetch_list_save(int fd, const struct fetch_list *list);
+/* Makes a list of these paths in the directory, which it makes if it is not there.  Blocks until
+ * the list is durable.  Any thread.  0 and its number, or -errno: there is no list, or one that
+ * could not be made durable. */
+int fetch_list_add(const char *directory, const struct fetch_list *list, const GString *paths,
+		   unsigned *number);
 
 #endif

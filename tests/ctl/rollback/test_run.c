@@ -11,7 +11,7 @@
 #define NOTED_ROOT "/mnt/test.rollback/root"
 
 /* The linker wraps these. */
-static bool watched, dies_in_plan, dies_in_carry;
+static bool watched, dies_in_plan, dies_in_carry, stops_in_carry;
 static unsigned scans, syncs;
 
 bool __real_journal_settle(struct journal_reader *reader, bool scan, int timeout_ms,
@@ -48,6 +48,7 @@ bool __wrap_carry_out(struct tree *tree, const bool *stop, struct carry_result *
 bool __wrap_carry_out(struct tree *tree, const bool *stop, struct carry_result *result,
 		      GError **error)
 {
+	stop_now = stops_in_carry;
 	const bool done = __real_carry_out(tree, stop, result, error);
 
 	if (dies_in_carry)
@@ -297,6 +298,21 @@ START_TEST(i12_root_after_two_that_were_killed)
 }
 END_TEST
 
+/* What it has done is durable before the note says where it ended. */
+START_TEST(i12_root_after_one_that_was_stopped)
+{
+	begin_run();
+	make("new", "echo new >new");
+	syncs = 0;
+	stops_in_carry = true;
+	run(false, 0, NULL);
+	stops_in_carry = stop_now = false;
+	ck_assert_uint_eq(syncs, 1);
+	run(false, 0, NULL);
+	same_trees();
+}
+END_TEST
+
 /* Nothing is known of it. */
 START_TEST(root_after_another_tree)
 {
@@ -342,6 +358,7 @@ int main(void)
 	tcase_add_test(tcase, i12_root_after_a_power_cut);
 	tcase_add_test(tcase, i12_root_after_a_cut_in_a_plan);
 	tcase_add_test(tcase, i12_root_after_two_that_were_killed);
+	tcase_add_test(tcase, i12_root_after_one_that_was_stopped);
 	tcase_add_test(tcase, root_after_another_tree);
 	tcase_add_test(tcase, vanished);
 	return run_tcase(tcase);

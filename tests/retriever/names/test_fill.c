@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "tests/retriever/core_directory.h"
+#include "tests/durable.h"
+
+#include "lib/report/losses.h"
 
 /* Fills it while a background fill, which has begun, is stuck in the rule that is returned. */
 static unsigned fill_beside_a_late_one(int fd)
@@ -69,6 +72,35 @@ START_TEST(what_rules_leave_out)
 	core_expect_answer(&core, "status", "left-out=2\n");
 	core_expect_answer(&core, "status", "losses=0\n");
 	core_expect_answer(&core, "status", "names-skipped=0\n");
+	core_free_with(&core, fd);
+}
+END_TEST
+
+static atomic_uint stored, stored_early;
+
+static void watch_stores(const char *call, int fd, bool after)
+{
+	struct stat st;
+
+	if (after || strcmp(call, "fsetxattr") || fstat(fd, &st) < 0 || !S_ISDIR(st.st_mode) ||
+	    faccessat(core.retriever->private_fd, LOSSES_FILE, F_OK, 0) < 0)
+		return;
+	stored++;
+	stored_early += !is_durable_in(core.retriever->private_fd, LOSSES_FILE);
+}
+
+/* The lines are durable before the directory is called filled. */
+START_TEST(i12_what_rules_leave_out_is_written_down_first)
+{
+	int fd = begin(5);
+
+	core_rule(&core, RULE_EXCLUDE, "f1");
+	stored = stored_early = 0;
+	atomic_store(&core_hook, watch_stores);
+	ck_assert_int_eq(fill(fd), 0);
+	atomic_store(&core_hook, NULL);
+	ck_assert_uint_gt(stored, 0);
+	ck_assert_uint_eq(stored_early, 0);
 	core_free_with(&core, fd);
 }
 END_TEST
@@ -355,6 +387,7 @@ int main(void)
 
 	tcase_add_test(tcase, a_fill_brings_every_name);
 	tcase_add_test(tcase, what_rules_leave_out);
+	tcase_add_test(tcase, i12_what_rules_leave_out_is_written_down_first);
 	tcase_add_test(tcase, dummies_from_before_a_rule);
 	tcase_add_test(tcase, i11_a_demand_starts_a_fill_of_its_own);
 	tcase_add_test(tcase, i7_a_late_fill_does_not_bring_back_names);

@@ -3,8 +3,10 @@
 #include "tests/retriever/core_opens.h"
 
 #include <dlfcn.h>
+#include <linux/magic.h>
 #include <sched.h>
 #include <sys/mount.h>
+#include <sys/statfs.h>
 #include <sys/sysmacros.h>
 
 static atomic_bool hide_types; /* as file systems that do not keep them in directories */
@@ -17,6 +19,17 @@ struct dirent *readdir(DIR *dir)
 	if (e && hide_types)
 		e->d_type = DT_UNKNOWN;
 	return e;
+}
+
+static long fs_type; /* 0: what it is */
+
+int fstatfs(int fd, struct statfs *fs)
+{
+	int ret = syscall(SYS_fstatfs, fd, fs);
+
+	if (fs_type)
+		fs->f_type = fs_type;
+	return ret;
 }
 
 START_TEST(i5_a_directory_is_finished_after_what_is_below)
@@ -44,6 +57,49 @@ START_TEST(i5_a_directory_is_finished_after_what_is_below)
 	close(file);
 	close(d);
 	core_free_with(&core, root);
+}
+END_TEST
+
+static int above, below;
+static bool synced_above;
+static unsigned normal, normal_early;
+
+static bool is_same(int fd, int other)
+{
+	struct stat a, b;
+
+	return fstat(fd, &a) == 0 && fstat(other, &b) == 0 && a.st_ino == b.st_ino &&
+	       a.st_dev == b.st_dev;
+}
+
+static void watch_finish(const char *call, int fd, bool after)
+{
+	if (!strcmp(call, "fsync") && after && is_same(fd, above))
+		synced_above = true;
+	if (!strcmp(call, "fremovexattr") && !after && is_same(fd, below)) {
+		normal++;
+		normal_early += !synced_above;
+	}
+}
+
+/* btrfs may forget what was done above, and keep what was done later. */
+START_TEST(i5_on_btrfs_what_is_above_is_durable_first)
+{
+	core_make(&core);
+	core_source_file(&core, "d/file", 100, 1);
+	core_start(&core);
+	above = core_root(&core);
+	ck_assert_int_eq(fill(above), 0);
+	below = open_below(above, "d", O_RDONLY | O_DIRECTORY);
+	ck_assert_int_eq(fill(below), 0);
+	fs_type = _i ? BTRFS_SUPER_MAGIC : EXT4_SUPER_MAGIC;
+	atomic_store(&core_hook, watch_finish);
+	ck_assert_int_eq(make_whole(below), 0);
+	atomic_store(&core_hook, NULL);
+	ck_assert_uint_eq(normal, 1);
+	ck_assert_uint_eq(normal_early, !_i);
+	close(below);
+	core_free_with(&core, above);
 }
 END_TEST
 
@@ -427,6 +483,7 @@ int main(void)
 	TCase *tcase = core_tcase("finish", 60);
 
 	tcase_add_test(tcase, i5_a_directory_is_finished_after_what_is_below);
+	tcase_add_loop_test(tcase, i5_on_btrfs_what_is_above_is_durable_first, 0, 2);
 	tcase_add_test(tcase, i12_what_failed_keeps_it_unfinished);
 	tcase_add_test(tcase, i13_other_names_than_were_listed);
 	tcase_add_test(tcase, i13_names_that_clients_changed);

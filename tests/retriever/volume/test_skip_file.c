@@ -2,6 +2,7 @@
 /* A file that the old server does not let be read, given up: gone here with all names, written
  * down, and nothing of a client's with it. */
 #include "tests/retriever/core_copy.h"
+#include "tests/durable.h"
 
 #include "lib/report/losses.h"
 #include "retriever/volume/skip_file.h"
@@ -90,6 +91,29 @@ START_TEST(i4_it_goes)
 	ck_assert_int_lt(core_range(&core, file, 0, 1), 0);
 	core_expect_answer(&core, "aside", "next=-1");
 	close(file);
+	end(fd);
+}
+END_TEST
+
+static unsigned taken, taken_early;
+
+static void watch_names(const char *call, int fd, bool after)
+{
+	if (after || (strcmp(call, "renameat2") && strcmp(call, "unlinkat")))
+		return;
+	taken++;
+	taken_early += !is_durable_in(core.retriever->private_fd, LOSSES_FILE);
+}
+
+START_TEST(i12_written_down_first)
+{
+	int fd = begin_refused(1, -EACCES);
+
+	atomic_store(&core_hook, watch_names);
+	ck_assert_int_eq(leaves(fd, "f0", 1), 0);
+	atomic_store(&core_hook, NULL);
+	ck_assert_uint_gt(taken, 0);
+	ck_assert_uint_eq(taken_early, 0);
 	end(fd);
 }
 END_TEST
@@ -346,6 +370,7 @@ int main(void)
 	TCase *tcase = core_tcase("leave", 60);
 
 	tcase_add_test(tcase, i4_it_goes);
+	tcase_add_test(tcase, i12_written_down_first);
 	tcase_add_test(tcase, all_its_names);
 	tcase_add_test(tcase, i7_what_clients_changed);
 	tcase_add_test(tcase, i7_a_client_is_faster);
