@@ -296,6 +296,64 @@ START_TEST(what_is_inherited_is_durable)
 }
 END_TEST
 
+static char *prior;
+static unsigned steps, steps_early; /* to the root's record, and those before prior was durable */
+
+static void fail_below_prior(const char *call, int fd, bool after)
+{
+	struct stat st, is;
+
+	if (strcmp(call, "fsync") || stat(prior, &is) || fstat(fd, &st) || st.st_ino != is.st_ino)
+		return;
+	core_fail_sync = after || access(inherited, F_OK) == 0 ? NULL : "fsync";
+}
+
+static void see_root_record(const char *call, int fd, bool after)
+{
+	if (after || strcmp(call, "fsetxattr") || fd != core.retriever->root_fd)
+		return;
+	steps++;
+	steps_early += !is_durable_at(prior);
+}
+
+/* Before the root's record; at the first time, and after one that was cut short behind it. */
+START_TEST(that_nothing_else_is_inherited_is_durable)
+{
+	g_autofree char *message = NULL;
+
+	core_make(&core);
+	core_source_file(&core, "f", 1000, 1);
+	copy_run("run");
+	copy_open();
+	ck_assert_int_eq(copy_switch(core.retriever, &(struct attach){0}, &message), -ERESTART);
+	copy_close();
+	g_free(core.root);
+	core.root = g_steal_pointer(&copy_volume);
+	prior = core_path(&core, MIGRATE_PRIVATE_DIR "/" PRIOR_DIR);
+	inherited = g_build_filename(prior, MIGRATE_PRIVATE_DIR, NULL);
+	core_open(&core);
+	if (_i) {
+		atomic_store(&core_hook, fail_below_prior);
+		ck_assert_int_eq(attach_volume(core.retriever, &(struct attach){0}, &message),
+				 -EIO);
+		core_fail_sync = NULL;
+		ck_assert(!private_is_attached(core.retriever));
+		ck_assert(!is_durable_at(prior));
+		g_clear_pointer(&message, g_free);
+	}
+	steps = steps_early = 0;
+	atomic_store(&core_hook, see_root_record);
+	ck_assert_int_eq(attach_volume(core.retriever, &(struct attach){0}, &message), 0);
+	atomic_store(&core_hook, NULL);
+	ck_assert_uint_gt(steps, 0);
+	ck_assert_uint_eq(steps_early, 0);
+	core_close(&core);
+	g_free(inherited);
+	g_free(prior);
+	copy_free();
+}
+END_TEST
+
 static int try_adopt(char **message)
 {
 	return attach_volume(core.retriever, &(struct attach){.adopt = true}, message);
@@ -496,6 +554,7 @@ int main(void)
 	tcase_add_test(tcase, pause_and_resume);
 	tcase_add_test(tcase, what_is_adopted_is_durable);
 	tcase_add_test(tcase, what_is_inherited_is_durable);
+	tcase_add_loop_test(tcase, that_nothing_else_is_inherited_is_durable, 0, 2);
 	tcase_add_test(tcase, attach_refuses_what_lacks_something);
 	tcase_add_test(tcase, i12_a_way_back_that_was_killed);
 	tcase_add_test(tcase, no_space);
