@@ -301,11 +301,19 @@ def finish(migration, old, kind, told):
         with open(f'{old}/{WRITES}/attr{n}', 'rb') as a, open(f'{root}/{WRITES}/attr{n}', 'rb') as b:
             if a.read() != b.read():
                 problems.append(f'{WRITES}/attr{n}: its content differs')
+    def read(path):
+        with open(f'{root}/{path}', 'rb') as file:
+            return file.read()
+    return problems + different_writes(old, told, read)
+
+
+def different_writes(old, told, read):
+    """What of the files that clients wrote to is neither the old server's nor theirs; read(path): the bytes."""
+    problems = []
     for n in range(20):
         with open(f'{old}/{WRITES}/file{n}', 'rb') as file:
             wanted = bytearray(file.read())
-        with open(f'{root}/{WRITES}/file{n}', 'rb') as file:
-            got = file.read()
+        got = read(f'{WRITES}/file{n}')
         # writes after the last one that was told may be there or not, each as a whole or in part
         for number in range(n, 2000, 20):
             offset = position(number)[1]

@@ -66,7 +66,8 @@ def number_told(told):
 
 
 class Writes(Scenario):
-    """Clients write, stable or with a COMMIT, into files that are filled, to the end."""
+    """Clients write, stable or with a COMMIT, into files that are filled, to the end; others read all of it through
+    the door after the crash, before anything else comes."""
 
     WRITES, busy = 24, 'served 0'
 
@@ -97,7 +98,9 @@ class Writes(Scenario):
         migration.start_retriever()
         if not told and not powercut.is_attached(migration):
             migration.attach()
-        return powercut.finish(migration, OLD, 'file', number)
+        client = migration.start_server().client()
+        problems = powercut.different_writes(OLD, number, lambda path: client.read_all(client.walk(path)[0]))
+        return problems or powercut.finish(migration, OLD, 'file', number)
 
 
 class Names(Scenario):
