@@ -97,12 +97,15 @@ START_TEST(what_has_no_words)
 END_TEST
 
 static unsigned flushes;
+static GString *flushed; /* paths, a line each; NULL: nobody looks */
 
 int __real_smb_flush(struct smb_call *call, const char *path, const char *stream);
 int __wrap_smb_flush(struct smb_call *call, const char *path, const char *stream);
 int __wrap_smb_flush(struct smb_call *call, const char *path, const char *stream)
 {
 	flushes++;
+	if (flushed)
+		g_string_append_printf(flushed, "%s\n", path);
 	return __real_smb_flush(call, path, stream);
 }
 
@@ -125,6 +128,31 @@ START_TEST(durable_before_attributes)
 	target_file_close(file);
 	ck_assert_int_eq(target_remove(target, "written", false), 0);
 	g_hash_table_unref(attrs.xattrs);
+	end();
+}
+END_TEST
+
+/* Directories whose names have changed, once. */
+START_TEST(names_are_durable_after_a_sync)
+{
+	begin();
+	ck_assert_int_eq(target_mkdir(target, "changed"), 0);
+	ck_assert_int_eq(target_mkdir(target, "as it was"), 0);
+	ck_assert_int_eq(target_sync(target), 0);
+	flushed = g_string_new("\n");
+	ck_assert_int_eq(target_create(target, "changed/f", NULL), 0);
+	ck_assert_int_eq(target_rename(target, "changed/f", "changed/g", false), 0);
+	ck_assert_int_eq(target_sync(target), 0);
+	ck_assert_msg(strstr(flushed->str, "\nchanged\n") != NULL, "%s", flushed->str);
+	ck_assert_ptr_null(strstr(flushed->str, "as it was"));
+	g_string_assign(flushed, "\n");
+	ck_assert_int_eq(target_sync(target), 0);
+	ck_assert_ptr_null(strstr(flushed->str, "\nchanged\n"));
+	ck_assert_int_eq(target_remove(target, "changed/g", false), 0);
+	ck_assert_int_eq(target_sync(target), 0);
+	ck_assert_msg(strstr(flushed->str, "\nchanged\n") != NULL, "%s", flushed->str);
+	g_string_free(flushed, TRUE);
+	flushed = NULL;
 	end();
 }
 END_TEST
@@ -269,5 +297,6 @@ int main(int argc, char **argv)
 	tcase_add_test(tcase, data);
 	tcase_add_test(tcase, i7_held);
 	tcase_add_test(tcase, durable_before_attributes);
+	tcase_add_test(tcase, names_are_durable_after_a_sync);
 	return run_beside_server(tcase, argv);
 }

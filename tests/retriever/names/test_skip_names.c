@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "tests/retriever/core_directory.h"
+#include "tests/durable.h"
 #include "tests/pairs.h"
 
 #include "lib/report/losses.h"
@@ -105,6 +106,7 @@ START_TEST(i12_written_down)
 	losses_set_directory(core.retriever->losses, core.retriever->private_fd);
 	ck_assert_int_eq(skip_names_record(skip, core.retriever, "before"), 0);
 	path = core_path(&core, MIGRATE_PRIVATE_DIR "/" LOSSES_FILE);
+	ck_assert_durable(path);
 	ck_assert(g_file_get_contents(path, &text, NULL, NULL));
 	line = g_strconcat("name\t", core.root, "/bad\tno file here can have this name [QM1001]\n",
 			   NULL);

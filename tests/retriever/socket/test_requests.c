@@ -384,6 +384,22 @@ START_TEST(too_early_for_a_new_start)
 }
 END_TEST
 
+/* What was fetched is durable then, so that nothing of the file is missing. */
+START_TEST(a_sync_ends)
+{
+	int fd;
+
+	core_make(&core);
+	core_source_file(&core, "f", 100, 1);
+	core_start(&core);
+	fd = core_find(&core, "f", O_RDONLY);
+	ck_assert_int_eq(core_range(&core, fd, 0, 100), 0);
+	ck_assert_int_eq(core_sync(&core, fd), 0);
+	ck_assert_int_eq(core_state(fd), MIGRATE_NORMAL);
+	core_free_with(&core, fd);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = core_tcase("requests", 60);
@@ -397,5 +413,6 @@ int main(void)
 	tcase_add_test(tcase, open_requests_are_described);
 	tcase_add_test(tcase, a_request_is_followed);
 	tcase_add_test(tcase, too_early_for_a_new_start);
+	tcase_add_test(tcase, a_sync_ends);
 	return run_tcase(tcase);
 }
