@@ -25,6 +25,16 @@ int __wrap_smb_set_basic(struct smb_call *smb, const char *path, uint64_t create
 	return -EREMOTEIO;
 }
 
+static unsigned streams_flushed;
+
+int __real_smb_flush(struct smb_call *smb, const char *path, const char *stream);
+int __wrap_smb_flush(struct smb_call *smb, const char *path, const char *stream);
+int __wrap_smb_flush(struct smb_call *smb, const char *path, const char *stream)
+{
+	streams_flushed += *stream != '\0';
+	return __real_smb_flush(smb, path, stream);
+}
+
 static void make(const char *path)
 {
 	const struct wire_change what = {
@@ -71,6 +81,7 @@ START_TEST(all_of_it)
 	stream(&smb, ":one:$DATA", "one");
 	stream(&smb, ":two:$DATA", "");
 	struct source_windows *windows = give("all of it", &smb);
+	ck_assert_uint_eq(streams_flushed, 2);
 	ck_assert_uint_eq(windows->attributes & 0x27, 3);
 	ck_assert_uint_eq(windows->create_time, CREATED);
 	ck_assert_uint_eq(streams_of(windows), 2);

@@ -97,7 +97,8 @@ START_TEST(what_has_no_words)
 END_TEST
 
 static unsigned flushes;
-static GString *flushed; /* paths, a line each; NULL: nobody looks */
+static GString *flushed;   /* paths, a line each; NULL: nobody looks */
+static const char *in_use; /* a path that cannot be flushed */
 
 int __real_smb_flush(struct smb_call *call, const char *path, const char *stream);
 int __wrap_smb_flush(struct smb_call *call, const char *path, const char *stream);
@@ -106,6 +107,8 @@ int __wrap_smb_flush(struct smb_call *call, const char *path, const char *stream
 	flushes++;
 	if (flushed)
 		g_string_append_printf(flushed, "%s\n", path);
+	if (!g_strcmp0(path, in_use))
+		return -EBUSY;
 	return __real_smb_flush(call, path, stream);
 }
 
@@ -125,6 +128,18 @@ START_TEST(durable_before_attributes)
 	ck_assert_uint_eq(flushes, 1);
 	ck_assert_int_eq(target_file_sync(file), 0);
 	ck_assert_uint_eq(flushes, 1);
+	/* what it was given is so with the next sync: by itself, or by what nobody else has */
+	for (unsigned i = 0; i < 2; i++) {
+		in_use = i ? "written" : NULL;
+		ck_assert_int_eq(target_file_give(file, &attrs, &config, count, NULL), 0);
+		flushed = g_string_new("\n");
+		ck_assert_int_eq(target_sync(target), 0);
+		ck_assert_ptr_nonnull(strstr(flushed->str, "\nwritten\n"));
+		ck_assert(!strstr(flushed->str, "\n" TARGET_STAGE "/") == !i);
+		g_string_free(flushed, TRUE);
+	}
+	flushed = NULL;
+	in_use = NULL;
 	target_file_close(file);
 	ck_assert_int_eq(target_remove(target, "written", false), 0);
 	g_hash_table_unref(attrs.xattrs);
