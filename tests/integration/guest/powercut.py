@@ -301,6 +301,7 @@ def finish(migration, old, kind, told):
         with open(f'{old}/{WRITES}/attr{n}', 'rb') as a, open(f'{root}/{WRITES}/attr{n}', 'rb') as b:
             if a.read() != b.read():
                 problems.append(f'{WRITES}/attr{n}: its content differs')
+
     def read(path):
         with open(f'{root}/{path}', 'rb') as file:
             return file.read()

@@ -61,8 +61,8 @@ START_TEST(i5_a_directory_is_finished_after_what_is_below)
 END_TEST
 
 static int above, below;
-static bool synced_above;
-static unsigned normal, normal_early;
+static atomic_bool synced_above;
+static atomic_uint normal, normal_early;
 
 static bool is_same(int fd, int other)
 {

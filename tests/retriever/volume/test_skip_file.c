@@ -95,7 +95,7 @@ START_TEST(i4_it_goes)
 }
 END_TEST
 
-static unsigned taken, taken_early;
+static atomic_uint taken, taken_early;
 
 static void watch_names(const char *call, int fd, bool after)
 {
