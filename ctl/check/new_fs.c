@@ -19,7 +19,6 @@
 #include "lib/base/error.h"
 #include "lib/base/flags.h"
 #include "retriever/volume/attach_look.h"
-#include "retriever/volume/probe.h"
 
 #define EXT4_MAGIC     0xef53
 #define EA_INODE       0x400
@@ -76,7 +75,7 @@ static void look_at_device(struct new_fs *target, dev_t device)
 }
 
 /* What attach would refuse, as far as that can be told without writing. */
-static char *find_refusal(int fd, const struct new_fs *target, bool read_only)
+static char *find_refusal(int fd, struct new_fs *target, bool read_only)
 {
 	const char *word = flags_word(fd, "");
 	char *message = NULL;
@@ -88,7 +87,7 @@ static char *find_refusal(int fd, const struct new_fs *target, bool read_only)
 	if (target->inode_size && !target->ea_inode && target->block < BLOCK)
 		return g_strdup("its blocks are too small for security.* attributes: use ext4, xfs "
 				"or btrfs, with blocks of 4096 bytes");
-	probe_look(fd, &message);
+	capabilities_look(fd, &target->capabilities, &message);
 	return message;
 }
 

@@ -5,13 +5,15 @@
 
 #include "ctl/check/fs_limits.h"
 #include "ctl/check/tally.h"
+#include "retriever/objects/capabilities.h"
 
 struct new_fs {
 	bool known;
 	char *path;   /* a directory of it */
 	char *device; /* "/dev/sdb1"; NULL: not known */
 	struct limits limits;
-	uint64_t total, available; /* bytes */
+	struct capabilities capabilities; /* as far as they were looked at */
+	uint64_t total, available;	  /* bytes */
 	uint64_t inodes, inodes_available;
 	uint32_t block;
 	uint32_t inode_size; /* bytes, of ext4; 0: not known */

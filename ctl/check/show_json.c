@@ -173,6 +173,21 @@ static void add_owners(JsonBuilder *builder, const struct survey *survey)
 
 /* ---- what it takes --------------------------------------------------------------------------- */
 
+/* null: attach tries it out. */
+static void add_capabilities(JsonBuilder *builder, const struct capabilities *found)
+{
+	member_object(builder, "capabilities");
+	for (unsigned i = 0; i < CAPABILITIES; i++) {
+		if (found->tried & 1u << i) {
+			member_bool(builder, capability_key(i), capabilities_has(found, i));
+			continue;
+		}
+		json_builder_set_member_name(builder, capability_key(i));
+		json_builder_add_null_value(builder);
+	}
+	json_builder_end_object(builder);
+}
+
 static void add_target(JsonBuilder *builder, const struct survey *survey)
 {
 	const struct new_fs *target = &survey->target;
@@ -191,6 +206,7 @@ static void add_target(JsonBuilder *builder, const struct survey *survey)
 		member_number(builder, "inodes_free", target->inodes_available);
 		member_number(builder, "inode_size", target->inode_size);
 		member_bool(builder, "empty", !target->filled);
+		add_capabilities(builder, &target->capabilities);
 	}
 	member_number(builder, "bytes_needed", need->bytes);
 	member_number(builder, "bytes_needed_at_least", need->least);

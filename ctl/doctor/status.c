@@ -4,6 +4,7 @@
 
 #include "ctl/doctor/looks.h"
 #include "ctl/doors/served.h"
+#include "retriever/objects/capabilities.h"
 
 /* Of the rows of one thing, the first that holds is told. */
 static const struct row {
@@ -71,6 +72,26 @@ static bool counts(const struct row *row, const char *state, const struct doctor
 	return !row->states || (state && strstr(row->states, state));
 }
 
+/* What the new file system lacks, and what is done instead. */
+static void look_at_capabilities(struct doctor *doctor)
+{
+	unsigned there = 0;
+
+	for (unsigned i = 0; i < CAPABILITIES; i++) {
+		g_autofree char *told = g_key_file_get_string(doctor->status, "capabilities",
+							      capability_key(i), NULL);
+
+		if (told && !strcmp(told, "yes"))
+			there++;
+		else if (told)
+			findings_add(doctor->findings, FINDING_OK, "File system", NULL,
+				     "has no %s: %s", capability_text(i), told);
+	}
+	if (there)
+		findings_add(doctor->findings, FINDING_OK, "File system", NULL,
+			     "can do %u of the %d that may be of use", there, CAPABILITIES);
+}
+
 void look_at_status(struct doctor *doctor)
 {
 	GKeyFile *status = doctor->status;
@@ -103,4 +124,5 @@ void look_at_status(struct doctor *doctor)
 	if (state)
 		findings_add(doctor->findings, errors ? FINDING_WARNING : FINDING_OK, "Objects",
 			     errors ? list : NULL, "%" G_GUINT64_FORMAT " failed", errors);
+	look_at_capabilities(doctor);
 }

@@ -48,20 +48,23 @@ void scratches_free(struct scratches *scratches)
 	g_free(scratches);
 }
 
-/* A directory gets a name, for a moment: in .migrate/ where there is one.  Else clients may see it,
+/* What gets a name for a moment gets it in .migrate/ where there is one.  Else clients may see it,
  * but not that the root's mtime has moved. */
-static int make_directory(struct retriever *retriever)
+static int make_named_scratch(const struct retriever *retriever, bool directory)
 {
 	int at = retriever->staging_fd >= 0 ? retriever->staging_fd : retriever->root_fd, fd;
 	g_autofree char *name = g_strdup_printf(".migrate-proof-%08x", g_random_int());
 	struct stat st;
 
-	if (fstat(at, &st) < 0 || mkdirat(at, name, 0700) < 0)
+	if (fstat(at, &st) < 0 || (directory && mkdirat(at, name, 0700) < 0))
 		return -errno;
-	fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	fd = openat(at, name,
+		    O_NOFOLLOW | O_CLOEXEC |
+			    (directory ? O_RDONLY | O_DIRECTORY : O_RDWR | O_CREAT | O_EXCL),
+		    0600);
 	if (fd < 0)
 		fd = -errno;
-	unlinkat(at, name, AT_REMOVEDIR);
+	unlinkat(at, name, directory ? AT_REMOVEDIR : 0);
 	futimens(at, (struct timespec[2]){st.st_atim, st.st_mtim});
 	return fd;
 }
@@ -77,8 +80,10 @@ static int scratch_take(struct scratches *scratches, unsigned kind)
 	if (fd >= 0)
 		return fd;
 	if (kind == FOR_DIRECTORIES)
-		return make_directory(scratches->retriever);
+		return make_named_scratch(scratches->retriever, true);
 	fd = openat(scratches->retriever->root_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	if (fd < 0 && errno == EOPNOTSUPP)
+		return make_named_scratch(scratches->retriever, false);
 	return fd < 0 ? -errno : fd;
 }
 

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/base/scratch_file.h"
 #include "lib/base/write_fully.h"
 
 #define HEAD	  "#mtree v2.0\n#dir . both same\n#begin\n"
@@ -55,7 +56,7 @@ static void spill_block(struct proof_block *block)
 	if (block->text->len < SPILL || block->status)
 		return;
 	if (block->spilled < 0)
-		block->spilled = openat(block->dir_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+		block->spilled = scratch_file(block->dir_fd);
 	block->status = block->spilled < 0 ? -errno
 					   : write_fully(block->spilled, block->text->str,
 							 block->text->len, WRITE_BEHIND);

@@ -9,6 +9,7 @@
 
 #include "lib/base/flags.h"
 #include "lib/base/lease.h"
+#include "lib/base/scratch_file.h"
 #include "lib/base/text.h"
 #include "lib/base/write_fully.h"
 #include "retriever/compare/mend_mark.h"
@@ -155,7 +156,7 @@ static int fetch(struct mending *m)
 	int ret = 0;
 
 	memcpy(object.handle, m->entry.handle, m->entry.handle_len);
-	m->fresh = openat(m->retriever->staging_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	m->fresh = scratch_file(m->retriever->staging_fd);
 	if (m->fresh < 0)
 		return -errno;
 	for (uint64_t at = 0; at < size && !ret; at += PIECE) {
@@ -237,8 +238,14 @@ static int write_alone(struct mending *m, const uint8_t *bytes, size_t len, uint
 /* Takes the lease: a process that opens the file from now on waits until fd is closed. */
 static int lock_out(struct mending *m)
 {
-	int ret = lease_take(&m->lease, m->fd);
+	int ret;
 
+	if (!capabilities_has(&m->retriever->capabilities, CAPABILITY_LEASES))
+		return refuse(
+			m, -ENOTSUP,
+			"this file system has no leases, so that clients could write between: "
+			"copy the file from the old server");
+	ret = lease_take(&m->lease, m->fd);
 	m->alone = !ret;
 	if (ret != -EBUSY)
 		return ret;

@@ -44,15 +44,15 @@ static int set_file_attributes(struct new_object *m, int fd)
 	return new_object_set_attributes(m, fd, m->parent->inherits);
 }
 
-/* A regular file without a name, opened O_RDWR.  rec: an empty one, its record if it has bytes. */
+/* Opened O_RDWR.  rec: an empty one, its record if it has bytes. */
 static int make_file(struct new_object *m, struct migrate_record *rec)
 {
 	uint64_t size = m->entry->attr.size;
-	int fd = openat(m->parent->fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC | O_NOATIME, 0600);
+	int fd = nameless_make(&m->nameless, m->retriever, m->parent->fd, 0600);
 	int ret = 0;
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	if (m->retriever->copying && (!size || m->entry->attr.unsettled))
 		ret = copy_mark_set(fd, &m->entry->attr);
 	if (!ret && new_object_is_stub(m)) {
@@ -83,20 +83,19 @@ static unsigned changes(const struct new_object *m)
 }
 
 /* 0; -EEXIST: the name is there already; -errno. */
-static int link_fd(const struct new_object *m, int fd)
+static int link_fd(struct new_object *m, int fd)
 {
 	uint64_t added;
 	ino_t counted;
-	int ret = 0;
+	int ret;
 
 	if (old_handles_are_wanted(m->retriever) && /* entries are kept for good */
 	    faccessat(m->dir_fd, m->as, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
 		return -EEXIST;
 	added = old_handles_add(m->retriever, m->entry, fd, "");
 	counted = recount_begin(m->retriever, fd, "", changes(m));
-	if (linkat(fd, "", m->dir_fd, m->as, AT_EMPTY_PATH) < 0)
-		ret = -errno;
-	else
+	ret = nameless_name(&m->nameless, fd, m->dir_fd, m->as);
+	if (!ret)
 		new_object_count(m);
 	recount_end(m->retriever, counted, changes(m), !ret);
 	if (!ret)
@@ -149,6 +148,7 @@ static int create_file(struct new_object *m, enum make_outcome *outcome)
 	if (fd >= 0)
 		ret = make_named(m->brought ? link_brought(m, fd, &rec) : link_stub(m, fd),
 				 outcome);
+	nameless_end(&m->nameless);
 	migrate_record_clear(&rec);
 	migrate_extents_clear(&m->zeros);
 	m->here = ret == 0 && *outcome == MAKE_DONE && (m->brought || !new_object_is_stub(m));
@@ -268,10 +268,10 @@ static int name_directory(const struct new_object *m, const char *name)
 static int make_and_name(struct new_object *m, enum make_outcome *outcome)
 {
 	bool dir = S_ISDIR(m->entry->attr.mode);
-	char name[NEW_OBJECT_NAME_LEN];
+	char name[NAMELESS_LEN];
 	int ret;
 
-	new_object_stage(m, name);
+	nameless_stage(m->retriever, name);
 	ret = make_staged(m, name);
 	if (ret)
 		return ret;

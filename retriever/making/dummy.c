@@ -8,26 +8,31 @@
 #include <unistd.h>
 
 #include "lib/source/posix_acl.h"
+#include "retriever/making/nameless.h"
 
-int dummy_create(int dir_fd, bool inherits, const struct source_entry *entry, const char *path)
+int dummy_create(struct retriever *retriever, int dir_fd, bool inherits,
+		 const struct source_entry *entry, const char *path)
 {
 	struct migrate_record rec = {
 		.state = MIGRATE_DUMMY, .fileid = entry->attr.fileid, .path = (char *)path};
+	struct nameless file;
 	int fd, ret;
 
 	if (faccessat(dir_fd, entry->name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
 		return -EEXIST;
-	fd = openat(dir_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0);
-	if (fd < 0)
-		return -errno;
-	if (inherits)
+	fd = nameless_make(&file, retriever, dir_fd, 0);
+	ret = fd < 0 ? fd : 0;
+	if (!ret && inherits)
 		fremovexattr(fd, XATTR_ACL_ACCESS);
-	ret = migrate_binding_get(fd, "", &rec.binding);
+	if (!ret)
+		ret = migrate_binding_get(fd, "", &rec.binding);
 	if (!ret)
 		ret = migrate_record_store(fd, &rec);
-	if (!ret && linkat(fd, "", dir_fd, entry->name, AT_EMPTY_PATH) < 0)
-		ret = -errno;
-	close(fd);
+	if (!ret)
+		ret = nameless_name(&file, fd, dir_fd, entry->name);
+	if (fd >= 0)
+		close(fd);
+	nameless_end(&file);
 	return ret;
 }
 

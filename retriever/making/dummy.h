@@ -16,7 +16,8 @@
 
 /* inherits: the directory has a default ACL.  path: below the source's root, NULL: not known.  0;
  * -EEXIST: the name is there already; -errno. */
-int dummy_create(int dir_fd, bool inherits, const struct source_entry *entry, const char *path);
+int dummy_create(struct retriever *retriever, int dir_fd, bool inherits,
+		 const struct source_entry *entry, const char *path);
 bool dummy_is(int dir_fd, const char *name);
 /* Removes all dummies that are left: names that the old server does not have any more. */
 void dummy_sweep(struct retriever *retriever, int dir_fd);

@@ -37,10 +37,10 @@ static int exchange_names(const struct new_object *m, int staging, const char *n
 static int replace_in(struct new_object *m, int staging, enum make_outcome *outcome)
 {
 	struct new_object staged = *m;
-	char name[NEW_OBJECT_NAME_LEN];
+	char name[NAMELESS_LEN];
 	int ret;
 
-	new_object_stage(m, name);
+	nameless_stage(m->retriever, name);
 	staged.dir_fd = staging;
 	staged.as = name;
 	ret = create_object(&staged, outcome);

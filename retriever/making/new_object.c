@@ -102,12 +102,6 @@ void new_object_count(const struct new_object *m)
 		COUNT_ADD(retriever, files_whole, 1);
 }
 
-void new_object_stage(struct new_object *m, char name[NEW_OBJECT_NAME_LEN])
-{
-	g_snprintf(name, NEW_OBJECT_NAME_LEN, "%d",
-		   g_atomic_int_add(&m->retriever->staging_serial, 1));
-}
-
 bool new_object_is_closed(const struct new_object *m)
 {
 	return m->xattrs && m->xattrs->closed;

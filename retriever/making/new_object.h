@@ -6,8 +6,7 @@
 
 #include "retriever/making/attributes.h"
 #include "retriever/making/make_parent.h"
-
-#define NEW_OBJECT_NAME_LEN 32
+#include "retriever/making/nameless.h"
 
 struct new_object {
 	struct retriever *retriever;
@@ -15,9 +14,10 @@ struct new_object {
 	const struct source_entry *entry;
 	const char *target;
 	const struct source_xattrs *xattrs;
-	int dir_fd;	/* where it gets a name first, */
-	const char *as; /* and which */
-	int stage_fd;	/* where it is made first; see project.h */
+	int dir_fd;		  /* where it gets a name first, */
+	const char *as;		  /* and which */
+	int stage_fd;		  /* where it is made first; see project.h */
+	struct nameless nameless; /* a regular file */
 	struct attributes_result carried;
 	bool absent;		      /* nothing had the name a moment ago */
 	bool linked;		      /* to a provisional name */
@@ -26,8 +26,6 @@ struct new_object {
 	struct migrate_extents zeros; /* of its data */
 };
 
-/* Sets name to one in .migrate/staging/ that no other object has. */
-void new_object_stage(struct new_object *m, char name[NEW_OBJECT_NAME_LEN]);
 /* Whether the object's ACL and extended attributes are needed and not known. */
 bool new_object_lacks_attributes(const struct new_object *m);
 /* Whether the old server must be asked: for these, or because the object's bytes are to come too.

@@ -153,12 +153,13 @@ static struct make_parent parent_of(struct fill *fill)
 	return parent;
 }
 
-static int make_dummy(const struct make_parent *parent, const struct source_entry *entry,
-		      enum make_outcome *outcome)
+static int make_dummy(struct retriever *retriever, const struct make_parent *parent,
+		      const struct source_entry *entry, enum make_outcome *outcome)
 {
 	g_autofree char *path = make_child_path(parent->path, entry->name);
 
-	return make_named(dummy_create(parent->fd, parent->inherits, entry, path), outcome);
+	return make_named(dummy_create(retriever, parent->fd, parent->inherits, entry, path),
+			  outcome);
 }
 
 /* Numbers come again: roots of subvolumes have one and the same. */
@@ -234,7 +235,7 @@ static enum make_outcome make_entry(struct fill *fill, const struct make_parent 
 	int ret;
 
 	if (fill->content == FILL_DUMMIES)
-		ret = make_dummy(parent, entry, &outcome);
+		ret = make_dummy(fill->object->retriever, parent, entry, &outcome);
 	else if (directory_is_in_itself(fill->object, fill->path, entry))
 		ret = -ELOOP;
 	else

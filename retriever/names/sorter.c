@@ -2,10 +2,11 @@
 #include "retriever/names/sorter.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
+
+#include "lib/base/scratch_file.h"
 
 #define BUFFER	  (64 << 10) /* with so much or less there is no file */
 #define FREE_PART 16	     /* of the free space, for one file */
@@ -85,8 +86,7 @@ static bool write_buffer(struct sorter *sorter)
 	if (!may_take(sorter->retriever->staging_fd, sorter->start + sorter->used))
 		return false;
 	if (sorter->fd < 0)
-		sorter->fd = openat(sorter->retriever->staging_fd, ".",
-				    O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+		sorter->fd = scratch_file(sorter->retriever->staging_fd);
 	if (sorter->fd < 0 || pwrite(sorter->fd, sorter->buffer, sorter->used,
 				     (off_t)sorter->start) != (ssize_t)sorter->used)
 		return false;

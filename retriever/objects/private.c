@@ -13,6 +13,7 @@
 #include "lib/base/filetree.h"
 #include "lib/base/project.h"
 #include "lib/source/posix_acl.h"
+#include "retriever/objects/capabilities.h"
 #include "retriever/objects/damage.h"
 #include "retriever/objects/links.h"
 
@@ -91,6 +92,7 @@ int private_open(struct retriever *retriever, bool create)
 	retriever->private_fd = fd;
 	retriever->links_fd = links;
 	retriever->staging_fd = staging;
+	capabilities_find(retriever->root_fd, staging, &retriever->capabilities);
 	links_load(retriever);
 	close_fd(retriever->root_hold);
 	retriever->root_hold = -1;

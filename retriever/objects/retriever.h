@@ -26,6 +26,7 @@
 
 #include "lib/config/config.h"
 #include "lib/source/source.h"
+#include "retriever/objects/capabilities.h"
 #include "retriever/objects/counters.h"
 #include "retriever/objects/spelling.h"
 
@@ -44,10 +45,11 @@ struct retriever {
 	uint8_t epoch[MIGRATE_EPOCH_LEN]; /* of its mount, which root_fd keeps */
 	atomic_int private_fd;		  /* .migrate/, or -1 while unattached or finished */
 	atomic_int links_fd, staging_fd;
-	int finished_fds[3]; /* they were, when the volume was finished; 0: not */
-	int volume_fd;	     /* of a copy: the volume's own .migrate/, locked; else -1 */
-	int damage_fd;	     /* how many errors the file system found in itself, or -1 (damage.h) */
-	gint damage_told;    /* atomic: the log says so */
+	struct capabilities capabilities; /* of its file system, from private_open() on */
+	int finished_fds[3];		  /* they were, when the volume was finished; 0: not */
+	int volume_fd;	  /* of a copy: the volume's own .migrate/, locked; else -1 */
+	int damage_fd;	  /* how many errors the file system found in itself, or -1 (damage.h) */
+	gint damage_told; /* atomic: the log says so */
 	unsigned silent_told; /* s; 0: the log says nothing of it (source_silent.h); main thread */
 
 	const struct backend_ops *scheme; /* of the source's URL */

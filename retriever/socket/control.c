@@ -105,6 +105,16 @@ static void set_codes(GKeyFile *f, struct retriever *r)
 			g_key_file_set_uint64(f, "codes", error_kinds[i].name, counts[i]);
 }
 
+/* What the new file system can do, and what is done without it: "yes", or the other way. */
+static void set_capabilities(GKeyFile *f, const struct retriever *r)
+{
+	for (unsigned i = 0; i < CAPABILITIES; i++)
+		if (r->capabilities.tried & 1u << i)
+			g_key_file_set_string(
+				f, "capabilities", capability_key(i),
+				capabilities_has(&r->capabilities, i) ? "yes" : capability_way(i));
+}
+
 static char *status_text(struct retriever *r, bool verbose)
 {
 	g_autoptr(GKeyFile) f = g_key_file_new();
@@ -153,6 +163,7 @@ static char *status_text(struct retriever *r, bool verbose)
 	set_rest(f, r);
 	set_bool(f, "namespace", "complete", COUNT_GET(r, exact) && unfilled == 0);
 	set_codes(f, r);
+	set_capabilities(f, r);
 	if (verbose)
 		r->describe(r->describer, f);
 	return to_text(f);

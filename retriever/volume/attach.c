@@ -13,6 +13,7 @@
 
 #include "lib/base/advice.h"
 #include "lib/base/filetree.h"
+#include "lib/base/scratch_file.h"
 #include "lib/config/attached.h"
 #include "lib/config/config_places.h"
 #include "lib/source/gate.h"
@@ -25,6 +26,7 @@
 #include "retriever/making/attributes.h"
 #include "retriever/making/new_object.h"
 #include "retriever/names/fill_state.h"
+#include "retriever/objects/capabilities.h"
 #include "retriever/objects/errors.h"
 #include "retriever/objects/jobs.h"
 #include "retriever/objects/private.h"
@@ -33,7 +35,6 @@
 #include "retriever/progress/history.h"
 #include "retriever/progress/counters_file.h"
 #include "retriever/volume/attach_look.h"
-#include "retriever/volume/probe.h"
 #include "retriever/volume/source_bound.h"
 
 /* What the source's root has now: its attributes, and what it has beside them, NULL where nothing
@@ -59,7 +60,7 @@ static int ask_root_xattrs(struct retriever *retriever, struct source_xattrs **x
 static char *time_loss(struct retriever *retriever)
 {
 	const struct timespec times[2] = {{1, 123456789}, {1, 123456789}};
-	int fd = openat(retriever->private_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	int fd = scratch_file(retriever->private_fd);
 	struct stat st;
 	char *text = NULL;
 
@@ -400,7 +401,7 @@ static int check_listing(struct retriever *retriever, char **message)
 static int prepare_volume(struct retriever *retriever, const struct attach *how, char **message)
 {
 	g_autofree char *missing = NULL;
-	int ret = probe_file_system(retriever->root_fd, &missing);
+	int ret = capabilities_try(retriever->root_fd, &missing);
 
 	if (ret) {
 		*message = g_strdup_printf("%s: cannot be made a volume: %s",

@@ -23,7 +23,6 @@
 #include "retriever/objects/private.h"
 #include "retriever/objects/state.h"
 #include "retriever/volume/attach.h"
-#include "retriever/volume/probe.h"
 #include "retriever/volume/retry.h"
 
 #define RUN_FILE "run"
@@ -97,7 +96,7 @@ static int save_begin(struct retriever *retriever)
 static int make_copy(struct retriever *retriever, char **message)
 {
 	g_autofree char *missing = NULL;
-	int ret = probe_file_system(retriever->root_fd, &missing);
+	int ret = capabilities_try(retriever->root_fd, &missing);
 
 	if (ret) { /* before there is anything that the root could inherit no more */
 		*message = g_strdup_printf("%s: no copy can be made there: %s",

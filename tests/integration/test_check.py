@@ -92,6 +92,8 @@ def go(args):
     target = found['target']
     same((target['type'], target['inode_size'], target['space_fits'], target['inodes_fit']),
          ('ext4', 256, True, True), 'the new file system')
+    can = target['capabilities']
+    same((can['handles'], can['mount-epoch'], can['leases']), (True, True, None), 'what it can do')
     for key in ('crawl', 'names', 'data', 'widest_listing', 'further_run', 'copy'):
         expect(found['estimate'][key] > 0, f'no estimate of {key}: {found["estimate"]}')
     expect(found['measured']['round_trip'] > 0, 'no round trip')

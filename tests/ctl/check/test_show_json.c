@@ -10,12 +10,15 @@ START_TEST(parsed)
 	struct survey survey;
 	g_autofree char *text = NULL;
 	g_autoptr(JsonParser) parser = json_parser_new();
-	JsonObject *root, *notices, *acl, *owners;
+	JsonObject *root, *notices, *acl, *owners, *can;
 
 	whole_begin(&survey);
 	whole_lose(&survey);
 	for (unsigned i = 0; i < 3; i++)
 		notices_add(survey.notices, NOTE_OWNERS, "", "user 1000");
+	survey.target.known = true;
+	survey.target.capabilities.tried = 1u << CAPABILITY_FLAGS | 1u << CAPABILITY_BIRTH;
+	survey.target.capabilities.lacking = 1u << CAPABILITY_BIRTH;
 	text = show_json(&survey);
 	ck_assert(json_parser_load_from_data(parser, text, -1, NULL));
 	root = json_node_get_object(json_parser_get_root(parser));
@@ -26,6 +29,12 @@ START_TEST(parsed)
 	acl = json_object_get_object_member(notices, "acl");
 	ck_assert_int_eq(json_object_get_int_member(acl, "total"), 1);
 	ck_assert_uint_eq(json_array_get_length(json_object_get_array_member(acl, "first")), 1);
+	can = json_object_get_object_member(json_object_get_object_member(root, "target"),
+					    "capabilities");
+	ck_assert_uint_eq(json_object_get_size(can), CAPABILITIES);
+	ck_assert(json_object_get_boolean_member(can, "flags"));
+	ck_assert(!json_object_get_boolean_member(can, "birth-times"));
+	ck_assert(json_object_get_null_member(can, "leases"));
 	owners = json_object_get_object_member(root, "owners");
 	ck_assert_int_eq(json_object_get_int_member(owners, "user 1000"), 3);
 	ck_assert(!json_object_has_member(json_object_get_object_member(root, "notes"), "owners"));

@@ -67,6 +67,17 @@ START_TEST(what_is_wrong_has_its_remedy)
 }
 END_TEST
 
+START_TEST(what_the_file_system_can_do)
+{
+	is_told(0,
+		"[volume]\nstate=whole\n" KNOWN
+		"[capabilities]\nhandles=yes\nleases=nothing is written\nholes=yes\n",
+		"ok       Retriever\nok       Journal\nok       Objects\n"
+		"ok       File system   has no leases (F_SETLEASE): nothing is written\n"
+		"ok       File system   can do 2 of the 25 that may be of use\n");
+}
+END_TEST
+
 /* Before attach nobody reads zeros; of a volume that is whole, neither. */
 START_TEST(where_nothing_is_unfinished)
 {
@@ -91,5 +102,6 @@ int main(void)
 	tcase_add_test(tcase, all_is_well);
 	tcase_add_test(tcase, what_is_wrong_has_its_remedy);
 	tcase_add_test(tcase, where_nothing_is_unfinished);
+	tcase_add_test(tcase, what_the_file_system_can_do);
 	return run_tcase(tcase);
 }

@@ -146,6 +146,9 @@ START_TEST(refuses)
 	immutable = mend("a");
 	core_shell(&core, "chattr -i $new/a");
 	ck_assert_int_eq(immutable, -ENOTSUP);
+	core.retriever->capabilities.lacking = 1u << CAPABILITY_LEASES;
+	ck_assert_int_eq(mend("a"), -ENOTSUP);
+	core.retriever->capabilities.lacking = 0;
 	path = core_path(&core, "a");
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	ck_assert_int_eq(mend("a"), -EBUSY);

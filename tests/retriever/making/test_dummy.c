@@ -105,6 +105,8 @@ START_TEST(a_dummy_goes_under_the_lock)
 	struct stat st;
 	int fd;
 
+	if (getenv("WITHOUT")) /* files get their names by renames that replace nothing */
+		return;
 	make_source();
 	core_start(&core);
 	fd = core_find(&core, "d", O_RDONLY | O_DIRECTORY);

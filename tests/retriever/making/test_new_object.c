@@ -58,11 +58,11 @@ END_TEST
 
 START_TEST(names_of_their_own)
 {
-	char first[NEW_OBJECT_NAME_LEN], second[NEW_OBJECT_NAME_LEN];
+	char first[NAMELESS_LEN], second[NAMELESS_LEN];
 
 	prepare();
-	new_object_stage(&making, first);
-	new_object_stage(&making, second);
+	nameless_stage(core.retriever, first);
+	nameless_stage(core.retriever, second);
 	ck_assert_str_ne(first, second);
 	close(parent.fd);
 	core_free(&core);
