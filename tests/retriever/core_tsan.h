@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The thread sanitizer does not see through GLib's locks and pools, which are not built with it:
- * in its builds the program has its own, which do the same and tell it.
+ * The thread sanitizer does not see through GLib's locks, pools and tables, which are not built
+ * with it: in its builds the program has its own locks and pools, which do the same, and what uses
+ * a table, an array or a queue tells it so first.
  */
 #ifndef TESTS_RETRIEVER_CORE_TSAN_H
 #define TESTS_RETRIEVER_CORE_TSAN_H
@@ -23,6 +24,7 @@ static inline void core_run_pushed(void)
 
 #if defined(__SANITIZE_THREAD__)
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -241,6 +243,54 @@ void g_thread_pool_free(GThreadPool *base, gboolean immediate, gboolean wait)
 	pthread_mutex_destroy(&pool->lock);
 	g_free(pool);
 }
+
+/* ---- tables, arrays and queues ---- */
+
+void __tsan_read_range(void *at, long size);
+void __tsan_write_range(void *at, long size);
+
+/* The first argument is called a, the others b and c. */
+#define CORE_TOLD(how, type, name, given, ...)                                                     \
+	type name(__VA_ARGS__)                                                                     \
+	{                                                                                          \
+		static _Atomic(void *) next;                                                       \
+		void *fn = atomic_load_explicit(&next, memory_order_relaxed);                      \
+                                                                                                   \
+		if (!fn) {                                                                         \
+			fn = dlsym(RTLD_NEXT, #name);                                              \
+			atomic_store_explicit(&next, fn, memory_order_relaxed);                    \
+		}                                                                                  \
+		__tsan_##how##_range(a, sizeof(*a));                                               \
+		return ((type(*)(__VA_ARGS__))fn)given;                                            \
+	}
+/* What glib.h has no size of. */
+struct _GHashTable {
+	void *told;
+};
+
+CORE_TOLD(read, gpointer, g_hash_table_lookup, (a, b), GHashTable *a, gconstpointer b)
+CORE_TOLD(read, gboolean, g_hash_table_contains, (a, b), GHashTable *a, gconstpointer b)
+CORE_TOLD(read, guint, g_hash_table_size, (a), GHashTable *a)
+CORE_TOLD(write, gboolean, g_hash_table_insert, (a, b, c), GHashTable *a, gpointer b, gpointer c)
+CORE_TOLD(write, gboolean, g_hash_table_replace, (a, b, c), GHashTable *a, gpointer b, gpointer c)
+CORE_TOLD(write, gboolean, g_hash_table_add, (a, b), GHashTable *a, gpointer b)
+CORE_TOLD(write, gboolean, g_hash_table_remove, (a, b), GHashTable *a, gconstpointer b)
+CORE_TOLD(write, void, g_hash_table_remove_all, (a), GHashTable *a)
+CORE_TOLD(write, GArray *, g_array_append_vals, (a, b, c), GArray *a, gconstpointer b, guint c)
+CORE_TOLD(write, GArray *, g_array_set_size, (a, b), GArray *a, guint b)
+CORE_TOLD(write, GByteArray *, g_byte_array_append, (a, b, c), GByteArray *a, const guint8 *b,
+	  guint c)
+CORE_TOLD(write, void, g_ptr_array_add, (a, b), GPtrArray *a, gpointer b)
+CORE_TOLD(write, void, g_ptr_array_set_size, (a, b), GPtrArray *a, gint b)
+CORE_TOLD(write, gpointer, g_ptr_array_remove_index, (a, b), GPtrArray *a, guint b)
+CORE_TOLD(write, void, g_queue_push_tail, (a, b), GQueue *a, gpointer b)
+CORE_TOLD(write, void, g_queue_push_tail_link, (a, b), GQueue *a, GList *b)
+CORE_TOLD(write, void, g_queue_push_head_link, (a, b), GQueue *a, GList *b)
+CORE_TOLD(write, void, g_queue_unlink, (a, b), GQueue *a, GList *b)
+CORE_TOLD(write, gpointer, g_queue_pop_head, (a), GQueue *a)
+CORE_TOLD(write, GList *, g_queue_pop_head_link, (a), GQueue *a)
+CORE_TOLD(write, gpointer, g_queue_pop_tail, (a), GQueue *a)
+CORE_TOLD(write, GList *, g_queue_pop_tail_link, (a), GQueue *a)
 
 #endif
 #endif

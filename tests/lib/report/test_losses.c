@@ -5,6 +5,7 @@ int sync_durably(int fd);
 #define fdatasync sync_durably
 #include "tests/durable.h"
 #undef fdatasync
+#include "tests/pairs.h"
 
 #include <sys/resource.h>
 
@@ -264,6 +265,61 @@ START_TEST(taken_back)
 }
 END_TEST
 
+static void add(void *arg)
+{
+	static gint made;
+	g_autofree char *path = g_strdup_printf("/%d", g_atomic_int_add(&made, 1));
+
+	ck_assert_int_eq(losses_add(arg, LOSS_ACL, path, "x"), 0);
+	ck_assert_int_eq(losses_add(arg, LOSS_NAME, path, "x"), 0);
+	ck_assert_int_eq(losses_add(arg, LOSS_RULE, path, "x"), 0);
+}
+
+static void count(void *arg)
+{
+	losses_count(arg);
+}
+
+static void count_names(void *arg)
+{
+	losses_names(arg);
+}
+
+static void count_rules(void *arg)
+{
+	losses_rules(arg);
+}
+
+static void sync_all(void *arg)
+{
+	ck_assert_int_eq(losses_sync(arg), 0);
+}
+
+static void keep(void *arg)
+{
+	g_autofree char *path = g_strconcat(core_base, "/kept", NULL);
+
+	ck_assert_int_eq(losses_keep(arg, path, ""), 0);
+}
+
+/* As an attach does while others ask. */
+static void set_directory(void *arg)
+{
+	losses_set_directory(arg, dir);
+}
+
+START_TEST(several_threads)
+{
+	struct losses *losses = losses_new(dir);
+	struct paired_call calls[] = {
+		{add, losses},	    {count, losses}, {count_names, losses},  {count_rules, losses},
+		{sync_all, losses}, {keep, losses},  {set_directory, losses}};
+
+	call_in_pairs(calls, G_N_ELEMENTS(calls));
+	losses_free(losses);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = tcase_create("report");
@@ -280,5 +336,6 @@ int main(void)
 	tcase_add_test(tcase, taken_back);
 	tcase_add_test(tcase, no_directory);
 	tcase_add_test(tcase, many_threads);
+	tcase_add_test(tcase, several_threads);
 	return run_tcase(tcase);
 }

@@ -2,6 +2,8 @@
 #include "tests/retriever/core_skip.h"
 
 #include "retriever/copies/aside.h"
+#include "retriever/copies/leftover.h"
+#include "tests/pairs.h"
 
 /* The directory's listing lacks that name, which a client has asked for. */
 static void hide_in(int fd, const char *name)
@@ -223,6 +225,42 @@ START_TEST(i13_another_object)
 }
 END_TEST
 
+static void note_asked(void *arg)
+{
+	leftover_note_asked(arg, "f1");
+}
+
+static void was_asked(void *arg)
+{
+	leftover_was_asked(arg, "f2");
+}
+
+static void forget_asked(void *arg)
+{
+	leftover_forget_asked(arg);
+}
+
+START_TEST(several_threads)
+{
+	int fd = begin(1);
+	struct object *directory;
+
+	ck_assert_int_eq(object_get(core.retriever, fd, &directory), 0);
+	{
+		struct paired_call calls[] = {
+			{note_asked, directory}, {was_asked, directory}, {forget_asked, directory}};
+
+		call_in_pairs(calls, G_N_ELEMENTS(calls));
+	}
+	leftover_note_asked(directory, "f1");
+	ck_assert(leftover_was_asked(directory, "f1") && !leftover_was_asked(directory, "f2"));
+	leftover_forget_asked(directory);
+	ck_assert(!leftover_was_asked(directory, "f1"));
+	object_unref(directory);
+	end_with(fd);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = core_tcase("unlisted", 60);
@@ -237,5 +275,6 @@ int main(void)
 	tcase_add_test(tcase, i12_what_has_failed_stays);
 	tcase_add_test(tcase, i7_what_was_moved_there_stays);
 	tcase_add_test(tcase, i13_another_object);
+	tcase_add_test(tcase, several_threads);
 	return run_tcase(tcase);
 }

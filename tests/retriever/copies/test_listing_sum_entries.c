@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Of what a listing before said, entry by entry. */
+#include "tests/pairs.h"
 #include "tests/retriever/seen_directory.h"
 
 #define FILES 20
@@ -400,6 +401,56 @@ START_TEST(no_room)
 }
 END_TEST
 
+static struct backend_batch *one_file(void)
+{
+	struct backend_batch *batch = backend_batch_new();
+
+	backend_batch_add(batch, "f1", 2, &a_file);
+	return batch;
+}
+
+static void add_one(void *arg)
+{
+	struct backend_batch *batch = one_file();
+
+	listing_sum_add(arg, batch);
+	backend_batch_free(batch);
+}
+
+static void pass_one(void *arg)
+{
+	struct backend_batch *batch = one_file();
+
+	listing_sum_pass(arg, dir, batch, false);
+	backend_batch_free(batch);
+}
+
+static void share(void *arg)
+{
+	listing_sum_share(arg);
+}
+
+static void reset(void *arg)
+{
+	listing_sum_reset(arg);
+}
+
+/* Pages are made beside each other, and beside the listing. */
+START_TEST(several_threads)
+{
+	prepare_listed();
+	{
+		struct paired_call pages[] = {{add_one, seen}, {share, seen}};
+		struct paired_call listing[] = {{pass_one, seen}, {reset, seen}};
+
+		call_in_pairs(pages, G_N_ELEMENTS(pages));
+		for (unsigned i = 0; i < 4; i++)
+			call_beside(&pages[i % 2], &listing[i / 2]);
+	}
+	end();
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = core_tcase("seen_entries", 60);
@@ -418,5 +469,6 @@ int main(void)
 	tcase_add_test(tcase, a_listing_that_repeats_itself);
 	tcase_add_test(tcase, few_or_very_many);
 	tcase_add_test(tcase, no_room);
+	tcase_add_test(tcase, several_threads);
 	return run_tcase(tcase);
 }

@@ -138,10 +138,14 @@ static struct source_entry entry;
 static struct make_parent parent;
 
 /* Of a file that is 5000 bytes long, and has two names, one number, and a handle that tells. */
-static void begin_names(void)
+static void begin_names_of(bool copying)
 {
 	core_make(&core);
-	core_start(&core);
+	core_open(&core);
+	core_attach(&core);
+	core.retriever->copying = copying; /* before other threads read it */
+	core_run(&core);
+	core_connect(&core);
 	core.retriever->carries = 0;
 	entry = (struct source_entry){.has_attr = true};
 	entry.attr = (struct source_attr){.mode = S_IFREG | 0640,
@@ -161,6 +165,11 @@ static void restart_names(void)
 	core_restart(&core);
 	core.retriever->carries = 0;
 	parent.fd = core_root(&core);
+}
+
+static void begin_names(void)
+{
+	begin_names_of(false);
 }
 
 static void end_names(void)
@@ -372,8 +381,7 @@ START_TEST(i13_a_copy_of_before)
 {
 	ino_t live;
 
-	begin_names();
-	core.retriever->copying = true;
+	begin_names_of(true);
 	entry.attr.size = 0;
 	live = made("live", 0);
 	shell("ln %s/live %s/snapshot", core.root, core.root);
@@ -384,7 +392,6 @@ START_TEST(i13_a_copy_of_before)
 	entry.attr.object = 1;
 	entry.name = (char *)"live";
 	ck_assert_int_eq(make_entry(), MAKE_THERE);
-	core.retriever->copying = false;
 	end_names();
 }
 END_TEST

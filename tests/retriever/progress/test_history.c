@@ -146,6 +146,16 @@ static void write_text(void *arg)
 	g_free(history_text(arg, &len));
 }
 
+static void keep_text(void *arg)
+{
+	ck_assert_int_eq(history_keep(arg), 0);
+}
+
+static void save_text(void *arg)
+{
+	history_save(arg);
+}
+
 static void parse_text(void *arg)
 {
 	history_parse(arg, "");
@@ -162,6 +172,26 @@ START_TEST(several_threads)
 }
 END_TEST
 
+START_TEST(several_threads_of_a_volume)
+{
+	core_make(&core);
+	core_open(&core);
+	core_attach(&core);
+	g_free(core.retriever->config->report);
+	core.retriever->config->report = g_strconcat(core.dir, "/kept.report", NULL);
+	{
+		struct paired_call add = {add_point, core.retriever->history};
+		struct paired_call keep = {keep_text, core.retriever};
+		struct paired_call save = {save_text, core.retriever};
+
+		call_beside(&add, &keep);
+		call_beside(&add, &save);
+		call_beside(&save, &keep);
+	}
+	core_free(&core);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = core_tcase("history", 60);
@@ -171,5 +201,6 @@ int main(void)
 	tcase_add_test(tcase, damaged);
 	tcase_add_test(tcase, of_a_volume);
 	tcase_add_test(tcase, several_threads);
+	tcase_add_test(tcase, several_threads_of_a_volume);
 	return run_tcase(tcase);
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "tests/pairs.h"
 #include "tests/retriever/core.h"
 
 #include "retriever/progress/recount.h"
@@ -161,6 +162,45 @@ START_TEST(two_walks)
 }
 END_TEST
 
+static void change_file(void *arg)
+{
+	change("f", RECOUNT_WHOLE, true);
+}
+
+static void fail_at_file(void *arg)
+{
+	change("f", RECOUNT_MADE, false);
+}
+
+static void see_file(void *arg)
+{
+	saw(arg, "f", RECOUNT_WHOLE);
+}
+
+static void walk_beside(void *arg)
+{
+	recount_free(recount_new(core.retriever));
+}
+
+START_TEST(several_threads)
+{
+	struct recount *recount;
+
+	begin();
+	recount = recount_new(core.retriever);
+	{
+		struct paired_call calls[] = {
+			{change_file, NULL}, {fail_at_file, NULL}, {see_file, recount}};
+		struct paired_call walk = {walk_beside, NULL};
+
+		call_in_pairs(calls, G_N_ELEMENTS(calls));
+		call_beside(&calls[0], &walk);
+	}
+	recount_free(recount);
+	end();
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = core_tcase("recount", 60);
@@ -170,5 +210,6 @@ int main(void)
 	tcase_add_test(tcase, what_the_walk_sees_afterwards);
 	tcase_add_test(tcase, what_is_not_done);
 	tcase_add_test(tcase, two_walks);
+	tcase_add_test(tcase, several_threads);
 	return run_tcase(tcase);
 }
