@@ -266,21 +266,18 @@ static inline void remove_below(int dir)
 
 static inline void make_source(void)
 {
-	snprintf(tree, sizeof(tree), "%s/conformance.XXXXXX",
-		 over_network() ? getenv("OLD_DIR") : ".");
-	if (!mkdtemp(tree))
-		ck_abort_msg("%s: %s", tree, strerror(errno));
-	chmod(tree, 0755);
-	tree_fd = open(tree, O_RDONLY | O_DIRECTORY);
 	if (over_network()) {
+		snprintf(tree, sizeof(tree), "%s/conformance.XXXXXX", getenv("OLD_DIR"));
+		if (!mkdtemp(tree))
+			ck_abort_msg("%s: %s", tree, strerror(errno));
 		snprintf(url, sizeof(url), "%s/%s%s", getenv("OLD_URL"), strrchr(tree, '/') + 1,
 			 getenv("OLD_ARGUMENTS") ? getenv("OLD_ARGUMENTS") : "");
 	} else {
-		char *path = realpath(tree, NULL);
-
-		snprintf(url, sizeof(url), "file://%s", path);
-		free(path);
+		make_scratch(tree, "conformance");
+		snprintf(url, sizeof(url), "file://%s", tree);
 	}
+	chmod(tree, 0755);
+	tree_fd = open(tree, O_RDONLY | O_DIRECTORY);
 	make_tree();
 }
 
