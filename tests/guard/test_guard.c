@@ -103,17 +103,25 @@ static void put_record(const char *path)
 }
 
 /* With a service manager that keeps descriptors, which nobody is here. */
-static struct guard *begin_kept(void)
+static struct guard *begin_kept_by(const char *fdstore)
 {
 	g_autoptr(GError) error = NULL;
 	struct guard *guard;
 
 	setenv("NOTIFY_SOCKET", "/nonexistent", 1);
-	setenv("FDSTORE", "4", 1);
+	if (fdstore)
+		setenv("FDSTORE", fdstore, 1);
+	else
+		unsetenv("FDSTORE");
 	config.guard_wait = 0;
 	guard = guard_new(&config, false, &error);
 	ck_assert_msg(guard != NULL, "%s", error ? error->message : "");
 	return guard;
+}
+
+static struct guard *begin_kept(void)
+{
+	return begin_kept_by("4");
 }
 
 static void stop_guard(struct guard *guard)
@@ -297,6 +305,25 @@ static pid_t keeper_of(const char *lock)
 	return held.l_pid;
 }
 
+/* Where the service manager keeps none the guard's own keeper does, and answers nobody. */
+START_TEST(what_refuses_takes_the_place_of_the_keeper)
+{
+	g_autofree char *unfinished = guard_put("unfinished");
+	g_autofree char *lock = g_strconcat(config.socket, GUARD_LOCK_SUFFIX, NULL);
+	struct guard *guard;
+	pid_t keeper;
+
+	put_record(unfinished);
+	put_record(place);
+	guard = begin_kept_by(NULL);
+	keeper = keeper_of(lock);
+	stop_guard(guard);
+	ck_assert_int_ne(keeper_of(lock), keeper);
+	ck_assert_int_eq(open_elsewhere(unfinished), EIO);
+	ck_assert(keeper_end(lock));
+}
+END_TEST
+
 START_TEST(what_refuses_guards_what_is_mounted_anew)
 {
 	g_autofree char *lock = g_strconcat(config.socket, GUARD_LOCK_SUFFIX, NULL), *path = NULL;
@@ -357,6 +384,7 @@ int main(void)
 	tcase_add_test(tcase, stopped_it_is_not_waited_for_as_long_as_the_old_server);
 	tcase_add_test(tcase, what_refuses_ends_when_nothing_is_unfinished);
 	tcase_add_test(tcase, ends_when_it_is_mounted_anew);
+	tcase_add_test(tcase, what_refuses_takes_the_place_of_the_keeper);
 	tcase_add_test(tcase, what_refuses_guards_what_is_mounted_anew);
 	tcase_add_test(tcase, goes_on_when_it_is_unmounted_lazily);
 	return run_tcase(tcase);

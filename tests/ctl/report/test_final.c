@@ -112,9 +112,28 @@ START_TEST(no_directory)
 }
 END_TEST
 
+START_TEST(lines_that_found_no_room)
+{
+	struct final *final = made_final();
+
+	for (unsigned kind = 0; kind < FINAL_KINDS; kind++) {
+		FILE *all = final->lists[kind].all;
+
+		ck_assert(final_lists_whole(final));
+		final->lists[kind].all = fopen("/dev/full", "w");
+		final_add(final, kind, "x", "denied");
+		ck_assert(!final_lists_whole(final));
+		fclose(final->lists[kind].all);
+		final->lists[kind].all = all;
+	}
+	final_free(final);
+}
+END_TEST
+
 int main(void)
 {
-	const TTest *const tests[] = {verdicts, long_lists, sampled, no_directory, NULL};
+	const TTest *const tests[] = {
+		verdicts, long_lists, sampled, no_directory, lines_that_found_no_room, NULL};
 
 	return run_made("final", tests);
 }

@@ -35,6 +35,23 @@ START_TEST(i13_the_same)
 }
 END_TEST
 
+/* Nothing is known then, which is not that nothing differs. */
+START_TEST(i13_names_that_cannot_be_read)
+{
+	uint64_t sum;
+	int file;
+
+	prepare("d", 1);
+	file = openat(dir, "f0", O_RDONLY | O_CLOEXEC);
+	see((const char *const[]){"f0", NULL});
+	ck_assert_int_eq(name_diff_make(file, false, names_seen, &diff), -ENOTDIR);
+	ck_assert_ptr_null(diff.unlisted);
+	ck_assert_int_eq(name_diff_sum(file, false, &sum), -ENOTDIR);
+	close(file);
+	end();
+}
+END_TEST
+
 /* The sum knows names and inodes, and no order. */
 START_TEST(i13_sums)
 {
@@ -93,6 +110,7 @@ int main(void)
 
 	tcase_add_test(tcase, i13_both_sides);
 	tcase_add_test(tcase, i13_the_same);
+	tcase_add_test(tcase, i13_names_that_cannot_be_read);
 	tcase_add_test(tcase, i13_sums);
 	tcase_add_test(tcase, our_own_directory);
 	tcase_add_test(tcase, what_is_left_out);

@@ -106,6 +106,38 @@ START_TEST(data_that_did_not_come_with_names)
 }
 END_TEST
 
+static bool has_come(int fd, const char *name)
+{
+	int file = openat(fd, name, O_RDONLY | O_CLOEXEC);
+	bool data = lseek(file, 0, SEEK_DATA) == 0;
+
+	close(file);
+	return data;
+}
+
+/* What changed in the very nanosecond may be what a copy does not have. */
+START_TEST(data_that_changed_since)
+{
+	const int64_t since = G_GINT64_CONSTANT(1100000002123456789); /* as core_source_file() */
+	int fd;
+
+	core_make(&core);
+	core_source_file(&core, "d/before", 1000, 1);
+	core_source_file(&core, "d/then", 1000, 2);
+	core_start(&core);
+	fd = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+	ck_assert_int_eq(core_wait(core_ask_fill(&core, fd, 0)), 0);
+	ck_assert_int_eq(
+		core_wait(CORE_WAIT(w, migrate_fill_since(core.volume, fd,
+							  MIGRATE_BACKGROUND | MIGRATE_DATA, since,
+							  migrate_waiter_done, w))),
+		0);
+	ck_assert(has_come(fd, "then"));
+	ck_assert(!has_come(fd, "before"));
+	core_free_with(&core, fd);
+}
+END_TEST
+
 /* One file that fails is listed, the others come. */
 START_TEST(i12_one_failure)
 {
@@ -309,6 +341,7 @@ int main(void)
 	tcase_add_test(tcase, names_and_data);
 	tcase_add_test(tcase, data_that_came_with_names);
 	tcase_add_test(tcase, data_that_did_not_come_with_names);
+	tcase_add_test(tcase, data_that_changed_since);
 	tcase_add_test(tcase, i12_one_failure);
 	tcase_add_test(tcase, i12_one_name);
 	tcase_add_test(tcase, i11_demand_beside_a_stuck_bulk);

@@ -61,6 +61,27 @@ START_TEST(what_it_means_for_the_directory)
 }
 END_TEST
 
+/* What passes must not be taken for what the name will always meet. */
+START_TEST(why_a_name_is_not_made)
+{
+	static const int lasting[] = {ENOENT, ENOTUNIQ, ENAMETOOLONG, EINVAL, EILSEQ, EMLINK};
+	static const int own[] = {ENOSPC, EDQUOT, ENOTEMPTY, EBUSY, EEXIST,
+				  EPERM,  EXDEV,  EFBIG,     ELOOP};
+
+	for (int error = 1; error < 134; error++) {
+		enum error_code code = name_not_made(-error), want = QM_NAME_UNMADE;
+		bool has_own = false;
+
+		for (size_t i = 0; i < G_N_ELEMENTS(own); i++)
+			has_own |= error == own[i];
+		for (size_t i = 0; i < G_N_ELEMENTS(lasting); i++)
+			if (error == lasting[i])
+				want = QM_NAME_UNHELD;
+		ck_assert((code == want) == !has_own);
+	}
+}
+END_TEST
+
 START_TEST(what_vanishes)
 {
 	ck_assert(!name_errors_listed(&name_errors));
@@ -163,6 +184,7 @@ int main(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, what_fails);
 	tcase_add_test(tcase, what_it_means_for_the_directory);
+	tcase_add_test(tcase, why_a_name_is_not_made);
 	tcase_add_test(tcase, what_vanishes);
 	tcase_add_test(tcase, several_threads);
 	tcase_add_test(tcase, names_without_end);
