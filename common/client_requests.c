@@ -139,7 +139,8 @@ uint64_t migrate_fill_since(struct migrate_volume *volume, int fd, unsigned flag
 			    migrate_done_fn done, void *arg)
 {
 	return ask_about(volume, MIGRATE_OP_FILL, fd, flags,
-			 MIGRATE_BACKGROUND | MIGRATE_DATA | MIGRATE_SMALL_DATA | MIGRATE_FIRST,
+			 MIGRATE_BACKGROUND | MIGRATE_DATA | MIGRATE_SMALL_DATA | MIGRATE_FIRST |
+				 MIGRATE_READS,
 			 (uint64_t)since, 0, done, arg);
 }
 

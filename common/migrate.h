@@ -341,6 +341,7 @@ enum {
 	MIGRATE_DURABLE = 1 << 3,
 	/* With MIGRATE_BACKGROUND: before all else in the background (migratectl fetch). */
 	MIGRATE_FIRST = 1 << 4,
+	MIGRATE_READS = 1 << 5, /* migrate_fill_since: files that were read since then, too */
 };
 
 /* Done when no byte of [offset, offset + length) is missing any more.  length 0 and

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glib.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -15,6 +16,7 @@
 #include "common/migrate.h"
 #include "crawler/lists.h"
 #include "crawler/progress.h"
+#include "crawler/touched.h"
 #include "crawler/walk.h"
 #include "lib/base/terminal.h"
 #include "lib/base/text.h"
@@ -23,12 +25,14 @@
 #define PLAIN_MS       10000
 #define WAIT_NOTICE_MS 2000
 #define WAIT_REPEAT_MS 60000
+#define DAY	       86400
 
 struct crawl {
 	const struct crawl_options *options;
 	struct migrate_volume *volume;
 	struct walk *walk;
 	struct lists lists;
+	struct touched touched;
 	int root_fd, signal_fd;
 	bool stop; /* a signal came */
 	bool lost; /* the retriever speaks another version */
@@ -134,6 +138,8 @@ static void poll_once(struct crawl *crawl, int timeout_ms)
 	int wait = crawl->lists.all ? lists_step(&crawl->lists, window_of(crawl), now) : -1;
 	if (wait >= 0)
 		timeout_ms = MIN(timeout_ms, wait);
+	if (crawl->touched.known)
+		touched_step(&crawl->touched, window_of(crawl), now);
 	poll(fds, G_N_ELEMENTS(fds), timeout_ms);
 	if (fds[1].revents && read(crawl->signal_fd, &info, sizeof(info)) > 0)
 		crawl->stop = true;
@@ -187,9 +193,22 @@ static char *command_answer(struct crawl *crawl, const char *command)
 	return answer.text;
 }
 
-static void do_pass(struct crawl *crawl, unsigned flags)
+/* Names come first, but data that cost next to nothing may come with them. */
+static void begin_pass(struct crawl *crawl, enum policy_step step)
 {
-	walk_begin(crawl->walk, flags);
+	const int64_t now = g_get_real_time() / G_USEC_PER_SEC;
+
+	if (step == STEP_DATA)
+		walk_begin(crawl->walk, MIGRATE_DATA);
+	else if (step == STEP_RECENT)
+		walk_begin_recent(crawl->walk, now - (int64_t)crawl->policy.days * DAY, now);
+	else
+		walk_begin(crawl->walk, crawl->policy.metadata_only ? 0 : MIGRATE_SMALL_DATA);
+}
+
+static void do_pass(struct crawl *crawl, enum policy_step step)
+{
+	begin_pass(crawl, step);
 	while (!walk_over(crawl->walk) && going_on(crawl)) {
 		unsigned window = lists_any(&crawl->lists) ? 0 : window_of(crawl);
 		int wait = walk_step(crawl->walk, window, clock_ms());
@@ -199,14 +218,6 @@ static void do_pass(struct crawl *crawl, unsigned flags)
 	}
 }
 
-/* Names come first, but data that cost next to nothing may come with them. */
-static unsigned flags_of(const struct crawl *crawl, enum policy_step step)
-{
-	if (step == STEP_DATA)
-		return MIGRATE_DATA;
-	return crawl->policy.metadata_only ? 0 : MIGRATE_SMALL_DATA;
-}
-
 static void pause_for(struct crawl *crawl, unsigned ms)
 {
 	const int64_t until = clock_ms() + ms;
@@ -214,6 +225,14 @@ static void pause_for(struct crawl *crawl, unsigned ms)
 
 	while ((now = clock_ms()) < until && going_on(crawl))
 		poll_once(crawl, (int)(until - now));
+}
+
+/* Of what a pass has left out (struct policy_result). */
+static unsigned days_ago(int64_t time)
+{
+	const int64_t ago = g_get_real_time() / G_USEC_PER_SEC - time;
+
+	return time > 0 ? (unsigned)CLAMP((ago + DAY - 1) / DAY, 1, INT_MAX) : 0;
 }
 
 static bool root_is_normal(const struct crawl *crawl)
@@ -230,14 +249,15 @@ static enum policy_step do_passes(struct crawl *crawl)
 	enum policy_step step =
 		policy_next(&crawl->policy, NULL, crawl->progress.names_complete, &pause);
 
-	while (going_on(crawl) && (step == STEP_NAMES || step == STEP_DATA)) {
+	while (going_on(crawl) && step != STEP_DONE && step != STEP_LEFT) {
 		pause_for(crawl, pause);
 		if (!going_on(crawl))
 			break;
-		do_pass(crawl, flags_of(crawl, step));
+		do_pass(crawl, step);
 		const struct walk_counts *counts = walk_counts(crawl->walk);
 		result.advanced = counts->filled + counts->finished;
 		result.left = counts->left;
+		result.days = days_ago(walk_left_out(crawl->walk));
 		result.busy = counts->busy > 0;
 		result.root_normal = root_is_normal(crawl);
 		if (going_on(crawl))
@@ -267,6 +287,9 @@ static bool open_root(struct crawl *crawl)
 	else
 		lists_begin(&crawl->lists, root, crawl->root_fd, crawl->volume,
 			    crawl->options->lists);
+	if (!error && crawl->policy.order == ORDER_RECENT_FIRST && !crawl->policy.metadata_only &&
+	    !crawl->options->lists)
+		touched_begin(&crawl->touched, crawl->root_fd, crawl->volume);
 	return !error;
 }
 
@@ -384,6 +407,7 @@ enum crawl_exit crawl_run(const struct crawl_options *options)
 	if (state.walk)
 		walk_free(state.walk);
 	lists_end(&state.lists);
+	touched_end(&state.touched);
 	progress_settings_clear(&state.settings);
 	if (state.root_fd >= 0)
 		close(state.root_fd);

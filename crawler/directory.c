@@ -135,7 +135,21 @@ struct part {
 	const struct directory_scope *scope;
 	bool at_root;
 	GPtrArray *found; /* of struct found */
+	struct directory_ages *ages;
 };
+
+static void note_age(struct directory_ages *ages, const struct stat *st)
+{
+	const int64_t read = st->st_atime <= ages->until ? st->st_atime : 0;
+	const int64_t changed = st->st_mtime <= ages->until ? st->st_mtime : 0;
+	const int64_t last = ages->by_reads ? MAX(read, changed) : changed;
+
+	ages->files++;
+	ages->read += read >= ages->since;
+	ages->recent |= last >= ages->since;
+	if (last < ages->since)
+		ages->before = MAX(ages->before, last);
+}
 
 static void consider(struct part *part, const struct dirent64 *entry)
 {
@@ -143,7 +157,8 @@ static void consider(struct part *part, const struct dirent64 *entry)
 	struct stat st;
 	int mount_id;
 
-	if (entry->d_type != DT_DIR && entry->d_type != DT_UNKNOWN)
+	if (entry->d_type != DT_DIR && entry->d_type != DT_UNKNOWN &&
+	    !(entry->d_type == DT_REG && part->ages))
 		return;
 	if (!strcmp(name, ".") || !strcmp(name, ".."))
 		return;
@@ -151,6 +166,8 @@ static void consider(struct part *part, const struct dirent64 *entry)
 		return;
 	if (fstatat(part->fd, name, &st, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT))
 		return;
+	if (S_ISREG(st.st_mode) && part->ages)
+		note_age(part->ages, &st);
 	if (!S_ISDIR(st.st_mode) || st.st_dev != part->scope->device)
 		return;
 
@@ -193,10 +210,10 @@ static int read_part(struct part *part, int64_t *position, bool *end)
 }
 
 int directory_read(int fd, const struct directory_scope *scope, int64_t *position, bool *end,
-		   struct directory_list *list)
+		   struct directory_list *list, struct directory_ages *ages)
 {
 	g_autoptr(GPtrArray) found = g_ptr_array_new_with_free_func(g_free);
-	struct part part = {.fd = fd, .scope = scope, .found = found};
+	struct part part = {.fd = fd, .scope = scope, .found = found, .ages = ages};
 	struct stat st;
 
 	if (fstat(fd, &st))

@@ -48,6 +48,17 @@ struct directory_scope {
 };
 int directory_scope_get(int root_fd, struct directory_scope *scope);
 
+/* Of files in directory_read(), all in seconds since 1970: what is of `since` or later is recent.
+ */
+struct directory_ages {
+	int64_t since;
+	int64_t until;	      /* later times are no times: a file under retention has its expiry */
+	bool by_reads;	      /* the last access counts, not the last change alone */
+	bool recent;	      /* result: there is a recent file */
+	int64_t before;	      /* result: of those that are not recent the newest; or as it was */
+	uint64_t files, read; /* result: adds all, and those whose last access is recent */
+};
+
 /* At most this many subdirectories come from one directory_read(). */
 #define DIRECTORY_BATCH 1024
 
@@ -55,9 +66,10 @@ int directory_scope_get(int root_fd, struct directory_scope *scope);
  * Reads the next part of the directory fd, from *position (0 at first) on, and appends the
  * subdirectories in it to list, the last changed ones first.  Another descriptor of the same
  * directory may be used for every part.  *end: nothing follows.  Subdirectories that are mount
- * points, are on another file system, or have vanished meanwhile are left out.  0 or -errno.
+ * points, are on another file system, or have vanished meanwhile are left out.  ages: NULL, or to
+ * be completed from the files in it.  0 or -errno.
  */
 int directory_read(int fd, const struct directory_scope *scope, int64_t *position, bool *end,
-		   struct directory_list *list);
+		   struct directory_list *list, struct directory_ages *ages);
 
 #endif

@@ -21,8 +21,7 @@ static gboolean parse_main(int *argc, char ***argv, struct crawl_options *option
 		 "Bring names and attributes, no data", NULL},
 		{"workers", 0, 0, G_OPTION_ARG_INT, &workers,
 		 "Directories at a time (1 to 64; default: as configured)", "N"},
-		{"order", 0, 0, G_OPTION_ARG_STRING, &order,
-		 "namespace-first or depth-first (default: as configured)", "ORDER"},
+		{"order", 0, 0, G_OPTION_ARG_STRING, &order, POLICY_ORDERS, "ORDER"},
 		{"lists", 0, 0, G_OPTION_ARG_NONE, &lists,
 		 "Bring what migratectl fetch has listed, and nothing else", NULL},
 		{"once", 0, 0, G_OPTION_ARG_NONE, &once, "Do not come back to what is left", NULL},
@@ -55,8 +54,7 @@ static gboolean parse_main(int *argc, char ***argv, struct crawl_options *option
 		fprintf(stderr, PROGRAM ": --workers %d: give a number from 1 to 64\n", workers);
 		good = FALSE;
 	} else if (order && !policy_order_parse(order, &options->order)) {
-		fprintf(stderr, PROGRAM ": --order %s: give namespace-first or depth-first\n",
-			order);
+		fprintf(stderr, PROGRAM ": --order %s: give " POLICY_ORDERS "\n", order);
 		good = FALSE;
 	}
 	g_free(order);

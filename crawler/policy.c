@@ -6,6 +6,9 @@
 /* Passes without any progress before the crawler gives up. */
 #define IDLE_PASSES 2
 
+/* Days, of the passes of STEP_RECENT. */
+static const unsigned recent_days[] = {1, 7, 30};
+
 void policy_window_init(struct policy_window *window, unsigned max)
 {
 	window->max = max ? max : 1;
@@ -26,15 +29,32 @@ bool policy_order_parse(const char *text, enum policy_order *order)
 		*order = ORDER_NAMESPACE_FIRST;
 	else if (!strcmp(text, "depth-first"))
 		*order = ORDER_DEPTH_FIRST;
+	else if (!strcmp(text, "recent-first"))
+		*order = ORDER_RECENT_FIRST;
 	else
 		return false;
 	return true;
 }
 
-static enum policy_step first_step(const struct policy *policy, bool names_complete)
+/* The next pass that would bring something of the last `ago` days, but not fewer than the one
+ * before. */
+static enum policy_step recent_step(struct policy *policy, unsigned ago)
+{
+	for (size_t i = 0; i < sizeof(recent_days) / sizeof(*recent_days); i++) {
+		if (ago && recent_days[i] > policy->days && recent_days[i] >= ago) {
+			policy->days = recent_days[i];
+			return STEP_RECENT;
+		}
+	}
+	return STEP_DATA;
+}
+
+static enum policy_step first_step(struct policy *policy, bool names_complete)
 {
 	if (policy->metadata_only)
 		return STEP_NAMES;
+	if (policy->order == ORDER_RECENT_FIRST)
+		return recent_step(policy, 1);
 	if (policy->order == ORDER_NAMESPACE_FIRST && !names_complete)
 		return STEP_NAMES;
 	return STEP_DATA;
@@ -76,6 +96,8 @@ enum policy_step policy_next(struct policy *policy, const struct policy_result *
 		policy->step = first_step(policy, names_complete);
 	} else if (result->root_normal) {
 		policy->step = STEP_DONE;
+	} else if (policy->step == STEP_RECENT) {
+		policy->step = recent_step(policy, result->days);
 	} else if (policy->step == STEP_NAMES) {
 		/* Data are moved even if something is left over: its names are tried again with the
 		 * data. */

@@ -18,21 +18,27 @@ void policy_window_feedback(struct policy_window *window, bool clients_wait);
 
 /* ---- passes ---------------------------------------------------------------------------------- */
 
-enum policy_order { ORDER_NAMESPACE_FIRST, ORDER_DEPTH_FIRST };
+enum policy_order { ORDER_NAMESPACE_FIRST, ORDER_DEPTH_FIRST, ORDER_RECENT_FIRST };
+/* As an error says which there are. */
+#define POLICY_ORDERS "namespace-first, depth-first or recent-first"
 /* FALSE when text names no order. */
 bool policy_order_parse(const char *text, enum policy_order *order);
 
 enum policy_step {
 	STEP_NAMES, /* a pass that fills directories without their data */
-	STEP_DATA,  /* a pass that moves data and finishes directories */
-	STEP_DONE,  /* the aim is reached */
-	STEP_LEFT,  /* something remains, and going on would not help */
+	/* the same, and data of files that were used in the last `days`; passes with more days
+	 * follow as long as they would bring something, and then the rest */
+	STEP_RECENT,
+	STEP_DATA, /* a pass that moves data and finishes directories */
+	STEP_DONE, /* the aim is reached */
+	STEP_LEFT, /* something remains, and going on would not help */
 };
 
 struct policy {
 	enum policy_order order;
 	bool metadata_only;
-	bool once; /* no pass is repeated */
+	bool once;     /* no pass is repeated */
+	unsigned days; /* result, of STEP_RECENT */
 	/* private */
 	bool started;
 	enum policy_step step;
@@ -46,6 +52,8 @@ struct policy_result {
 	uint64_t left;	   /* directories that were not */
 	bool busy;	   /* some of these because of something that passes by itself */
 	bool root_normal;
+	unsigned days; /* of STEP_RECENT: how long ago the last use was of what is left out; 0: of
+			  nothing that a longer time would bring */
 };
 
 /*

@@ -38,6 +38,8 @@
  * after its fill, unless there is nothing else to do.
  */
 #define SETTLE_MS 1500
+/* Of so many files, and where more than 7 of 8 were read lately, reads tell nothing. */
+#define READS_TELL_MIN 1000
 /* Directories that wait for another request; further ones are left to the next pass. */
 #define MAX_WAITING 65536
 
@@ -58,15 +60,17 @@ struct node {
 	bool unfilled;	 /* as far as is known */
 	bool read;	 /* to its end */
 	bool left;	 /* it or something below is not finished */
+	bool recent;	 /* its recent files' data were asked for */
 	bool partly; /* only `paths` are to be brought; else they lead to it, or there are none */
 	struct paths_part paths;
 };
 
-/* A file of the walk's paths. */
+/* A file of the walk's paths, or the recent files of a directory. */
 struct file {
 	struct node *node; /* of its directory */
 	int fd;
 	struct paths_part paths;
+	enum request request;
 };
 
 struct walk {
@@ -74,8 +78,10 @@ struct walk {
 	void *arg;
 	int root_fd;
 	struct directory_scope scope;
-	unsigned flags;		/* of this pass */
-	int64_t since;		/* as well */
+	unsigned flags;	  /* of this pass */
+	int64_t since;	  /* as well */
+	bool only_recent; /* walk_begin_recent(): of `ages` */
+	struct directory_ages ages;
 	const GPtrArray *paths; /* NULL: all */
 	walk_path_fn path_done;
 	void *path_arg;
@@ -100,6 +106,11 @@ static bool brings_data(const struct walk *walk)
 static bool finishes(const struct walk *walk)
 {
 	return brings_data(walk) && !walk->paths;
+}
+
+static bool reads_tell(const struct directory_ages *ages)
+{
+	return ages->files < READS_TELL_MIN || ages->read / 7 <= ages->files / 8;
 }
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
@@ -297,14 +308,57 @@ static void queue_next_step(struct node *node)
 		node_done(node);
 }
 
+static void file_end(struct file *file, int status)
+{
+	struct node *node = file->node;
+
+	tell(node->walk, &file->paths, status);
+	close(file->fd);
+	g_free(file);
+	node->pending--;
+}
+
+static void file_brought(void *arg, int status)
+{
+	struct file *file = arg;
+	struct node *node = file->node;
+
+	node->walk->under_way[file->request]--;
+	file_end(file, status);
+	if (!has_more(node))
+		queue_next_step(node);
+}
+
+/* Takes the node's descriptor.  What fails is asked for again when all data are. */
+static void bring_recent(struct node *node)
+{
+	struct walk *walk = node->walk;
+	struct file *file = g_new(struct file, 1);
+	const unsigned reads = reads_tell(&walk->ages) ? MIGRATE_READS : 0;
+
+	*file = (struct file){.node = node, .fd = node->fd, .request = REQUEST_FILL};
+	node->fd = -1;
+	node->recent = true;
+	node->pending++;
+	if (walk->ops->fill(walk->arg, file->fd, MIGRATE_BACKGROUND | MIGRATE_DATA | reads,
+			    walk->since, file_brought, file))
+		walk->under_way[REQUEST_FILL]++;
+	else
+		file_end(file, -errno);
+}
+
 static void read_on(struct node *node)
 {
 	struct walk *walk = node->walk;
 	int error = node->partly ? 0 : node_open(node);
 
+	walk->ages.recent = false;
+	walk->ages.by_reads = reads_tell(&walk->ages);
 	if (!error && !node->partly)
 		error = directory_read(node->fd, &walk->scope, &node->position, &node->read,
-				       &node->list);
+				       &node->list, walk->only_recent ? &walk->ages : NULL);
+	if (!error && walk->ages.recent && !node->recent)
+		bring_recent(node);
 	node_close(node);
 	if (error)
 		node->read = true;
@@ -391,27 +445,6 @@ static void visit(struct walk *walk, struct node *parent, const struct directory
 		read_on(node);
 }
 
-static void file_end(struct file *file, int status)
-{
-	struct node *node = file->node;
-
-	tell(node->walk, &file->paths, status);
-	close(file->fd);
-	g_free(file);
-	node->pending--;
-}
-
-static void file_fetched(void *arg, int status)
-{
-	struct file *file = arg;
-	struct node *node = file->node;
-
-	node->walk->under_way[REQUEST_FETCH]--;
-	file_end(file, status);
-	if (!has_more(node))
-		queue_next_step(node);
-}
-
 /* What has the last name of a path and is no directory; takes fd. */
 static void begin_file(struct node *node, int fd, const struct paths_part *paths)
 {
@@ -420,12 +453,12 @@ static void begin_file(struct node *node, int fd, const struct paths_part *paths
 	struct migrate_stub stub;
 	int status = migrate_stub_load(fd, &stub);
 
-	*file = (struct file){node, fd, *paths};
+	*file = (struct file){node, fd, *paths, REQUEST_FETCH};
 	node->pending++;
 	const bool old = walk->since && stub.version.mtime < walk->since;
 	if (status || stub.state == MIGRATE_NORMAL || !brings_data(walk) || old)
 		file_end(file, status);
-	else if (walk->ops->fetch(walk->arg, fd, MIGRATE_BACKGROUND | MIGRATE_FIRST, file_fetched,
+	else if (walk->ops->fetch(walk->arg, fd, MIGRATE_BACKGROUND | MIGRATE_FIRST, file_brought,
 				  file))
 		walk->under_way[REQUEST_FETCH]++;
 	else
@@ -623,13 +656,8 @@ void walk_free(struct walk *walk)
 	g_free(walk);
 }
 
-void walk_begin(struct walk *walk, unsigned flags)
-{
-	walk_begin_paths(walk, flags, 0, NULL, NULL, NULL);
-}
-
-void walk_begin_paths(struct walk *walk, unsigned flags, int64_t since, const GPtrArray *paths,
-		      walk_path_fn done, void *arg)
+/* since: nanoseconds; paths: NULL, or what alone is brought. */
+static void begin_pass(struct walk *walk, unsigned flags, int64_t since, const GPtrArray *paths)
 {
 	const struct paths_part all = {0, paths ? paths->len : 0, 0};
 	struct directory_handle handle;
@@ -639,8 +667,6 @@ void walk_begin_paths(struct walk *walk, unsigned flags, int64_t since, const GP
 	walk->flags = flags;
 	walk->since = since;
 	walk->paths = paths;
-	walk->path_done = done;
-	walk->path_arg = arg;
 	walk->root_done = false;
 	if (directory_handle_get(walk->root_fd, &handle)) {
 		walk->root_done = true;
@@ -648,6 +674,32 @@ void walk_begin_paths(struct walk *walk, unsigned flags, int64_t since, const GP
 		return;
 	}
 	visit(walk, NULL, &handle, all, !paths || !*(const char *)paths->pdata[0]);
+}
+
+void walk_begin(struct walk *walk, unsigned flags)
+{
+	walk->only_recent = false;
+	begin_pass(walk, flags, 0, NULL);
+}
+
+void walk_begin_recent(struct walk *walk, int64_t since, int64_t now_s)
+{
+	walk->only_recent = true;
+	walk->ages = (struct directory_ages){.since = since, .until = now_s};
+	begin_pass(walk, 0, since * 1000000000, NULL);
+}
+
+int64_t walk_left_out(const struct walk *walk)
+{
+	return walk->ages.before;
+}
+
+void walk_begin_paths(struct walk *walk, unsigned flags, int64_t since, const GPtrArray *paths,
+		      walk_path_fn done, void *arg)
+{
+	walk->path_done = done;
+	walk->path_arg = arg;
+	begin_pass(walk, flags, since, paths);
 }
 
 bool walk_over(const struct walk *walk)

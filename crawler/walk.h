@@ -62,6 +62,14 @@ void walk_free(struct walk *walk);
  * too. */
 void walk_begin(struct walk *walk, unsigned flags);
 /*
+ * A pass that brings names, and the data of files that were changed or read, as their times
+ * have it, at `since` or later (seconds since 1970; now_s: the time).  Where nearly all were read
+ * since then, by a backup say, that tells nothing, and the changes alone count.
+ */
+void walk_begin_recent(struct walk *walk, int64_t since, int64_t now_s);
+/* The newest time of a file that such a pass has left out; 0: it has left out none. */
+int64_t walk_left_out(const struct walk *walk);
+/*
  * Of what the paths (sorted, see paths.h) lead to alone, and of its data with what
  * migrate_fill_since() brings; the directories that lead there are filled, and none is finished.
  * done: these n paths are done (status 0), or failed (-errno; -EREMOTEIO:

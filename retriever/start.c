@@ -202,6 +202,7 @@ void retriever_close(struct retriever *retriever)
 	g_mutex_clear(&retriever->orders_lock);
 	g_mutex_clear(&retriever->dummy_lock);
 	g_hash_table_destroy(retriever->asked);
+	g_clear_pointer(&retriever->touched, g_hash_table_destroy);
 	recounts_free(retriever->recounts);
 	places_free(retriever->places);
 	listings_free(retriever->listings);

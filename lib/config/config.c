@@ -110,8 +110,9 @@ static gboolean parse_owners(void *field, const struct config_place *at, GError 
 }
 
 static const char *const stub_attributes[] = {[STUB_EAGER] = "eager", [STUB_LAZY] = "lazy"};
-static const char *const orders[] = {
-	[CRAWL_NAMESPACE_FIRST] = "namespace-first", [CRAWL_DEPTH_FIRST] = "depth-first"};
+const char *const crawl_orders[] = {[CRAWL_NAMESPACE_FIRST] = "namespace-first",
+				    [CRAWL_DEPTH_FIRST] = "depth-first",
+				    [CRAWL_RECENT_FIRST] = "recent-first"};
 static const char *const guards[] = {
 	[GUARD_YES] = "yes", [GUARD_NO] = "no", [GUARD_STRICT] = "strict"};
 static const char *const takeovers[] = {
@@ -168,7 +169,7 @@ static const struct key {
 	{"limits", config_parse_limits, FIELD(limits)},
 	{"stub-attributes", FIELD(stub_attributes), WORDS(stub_attributes)},
 	{"crawler-workers", FIELD(crawler_workers), .min = 1, .max = 64, .fallback = 4},
-	{"crawler-order", FIELD(crawler_order), WORDS(orders)},
+	{"crawler-order", FIELD(crawler_order), WORDS(crawl_orders)},
 	{"map-users", parse_owners, FIELD(map_users), .use = FOR_NUMBERS},
 	{"map-groups", parse_owners, FIELD(map_groups), .use = FOR_NUMBERS},
 	{"map-sids", config_parse_sids, FIELD(map_sids), .use = FOR_SIDS},

@@ -19,7 +19,8 @@ enum takeover { TAKEOVER_NONE, TAKEOVER_MOUNTS, TAKEOVER_ALL };
 /* What becomes of files that are under retention on the old server: retention.h. */
 enum retention { RETENTION_NONE, RETENTION_IMMUTABLE };
 enum guard_kind { GUARD_YES, GUARD_NO, GUARD_STRICT };
-enum crawl_order { CRAWL_NAMESPACE_FIRST, CRAWL_DEPTH_FIRST };
+enum crawl_order { CRAWL_NAMESPACE_FIRST, CRAWL_DEPTH_FIRST, CRAWL_RECENT_FIRST };
+extern const char *const crawl_orders[]; /* their words */
 
 /* What [server HOST] says of the old server, for all its volumes together. */
 struct server_config {
@@ -56,8 +57,8 @@ struct volume_config {
 	struct server_config server;
 	enum stub_attributes stub_attributes; /* stub-attributes = eager | lazy */
 	unsigned crawler_workers;	      /* crawler-workers = 1..64, default 4 */
-	enum crawl_order
-		crawler_order; /* crawler-order = namespace-first (default) | depth-first */
+	enum crawl_order crawler_order; /* crawler-order = namespace-first (default) | depth-first |
+					   recent-first */
 	/* acl-source = smb://host[:port]/share[/path]: where a source = nfs:// has its descriptors;
 	 * NULL: nowhere */
 	char *acl_source;

@@ -23,6 +23,7 @@ struct bulk {
 	object_done_fn done;
 	void *arg;
 	int64_t since;	      /* not 0: files that were changed before that do not matter */
+	bool reads;	      /* ... and were not read since then either */
 	bool tells;	      /* the status, if one of them failed */
 	DIR *dir;	      /* who scans has these two */
 	struct sorter *files; /* by fileid: the old server may be one of disks */
@@ -126,6 +127,17 @@ static bool is_file(struct bulk *bulk, const struct dirent *e)
 	       S_ISREG(st.st_mode);
 }
 
+static bool is_too_old(const struct bulk *bulk, int fd, const struct migrate_record *rec)
+{
+	struct stat st;
+
+	if (rec->mtime >= bulk->since)
+		return false;
+	/* A dummy's times are not yet those of the old server. */
+	return !bulk->reads || rec->state != MIGRATE_PARTIAL || fstat(fd, &st) ||
+	       st.st_atim.tv_sec < bulk->since / 1000000000;
+}
+
 /* Kept by its handle: until it is its turn it may be renamed.  FALSE: there is no room for more. */
 static bool consider_file(struct bulk *bulk, const char *name)
 {
@@ -140,7 +152,7 @@ static bool consider_file(struct bulk *bulk, const char *name)
 		close(fd);
 	if (ret <= 0)
 		return true;
-	if (bulk->since && rec.mtime < bulk->since)
+	if (bulk->since && is_too_old(bulk, fd, &rec))
 		close(fd);
 	else if (!is_here(bulk, fd))
 		room = sorter_add(bulk->files, rec.fileid, &rec.binding, sizeof(rec.binding));
@@ -239,12 +251,13 @@ static void directory_filled(void *arg, int status)
 	jobs_run(bulk->directory->retriever->jobs, JOB_BACKGROUND, scan, bulk);
 }
 
-void bulk_start(struct object *directory, int64_t since, object_done_fn done, void *arg)
+void bulk_start(struct object *directory, int64_t since, bool reads, object_done_fn done, void *arg)
 {
 	struct bulk *bulk = g_slice_new0(struct bulk);
 
 	bulk->directory = object_ref(directory);
 	bulk->since = since;
+	bulk->reads = reads;
 	bulk->tells = trace_current().first;
 	bulk->done = done;
 	bulk->arg = arg;

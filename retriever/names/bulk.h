@@ -11,7 +11,8 @@
 
 /* done(0): the data of every file is here, or the file is in the list of errors.  done(-errno): the
  * fill of the directory failed, and the same holds for the files whose names it brought.  since: as
- * of migrate_fill_since(). */
-void bulk_start(struct object *directory, int64_t since, object_done_fn done, void *arg);
+ * of migrate_fill_since(); reads: the last access counts as well as the last change. */
+void bulk_start(struct object *directory, int64_t since, bool reads, object_done_fn done,
+		void *arg);
 
 #endif

@@ -74,6 +74,9 @@ struct retriever {
 	/* what requests are open, for status: set by the server; main thread */
 	void (*describe)(void *describer, GKeyFile *file);
 	void *describer;
+	/* directories with files that clients wait for (touched.h); NULL until a crawler wants to
+	 * know; main thread */
+	GHashTable *touched;
 	struct prefill *prefill;
 	struct spellings spellings;
 	struct later *later;

@@ -30,6 +30,7 @@
 #include "retriever/progress/rates.h"
 #include "retriever/socket/control_errors.h"
 #include "retriever/socket/control_old.h"
+#include "retriever/socket/touched.h"
 #include "retriever/volume/attach.h"
 #include "retriever/volume/copy.h"
 #include "retriever/volume/finalize.h"
@@ -177,8 +178,7 @@ static char *settings_text(struct retriever *r)
 	g_key_file_set_integer(f, "settings", "hold-ms", r->config->hold_ms);
 	g_key_file_set_integer(f, "settings", "crawler-workers", r->config->crawler_workers);
 	g_key_file_set_string(f, "settings", "crawler-order",
-			      r->config->crawler_order == CRAWL_DEPTH_FIRST ? "depth-first"
-									    : "namespace-first");
+			      crawl_orders[r->config->crawler_order]);
 	set_bool(f, "settings", "paused", gate_paused(r->gate));
 	return to_text(f);
 }
@@ -465,6 +465,12 @@ static int command_settings(struct retriever *r, const char *argument, char **te
 	return 0;
 }
 
+static int command_touched(struct retriever *r, const char *argument, char **text)
+{
+	*text = touched_take(r);
+	return 0;
+}
+
 /* The file itself is read by who asks: it may be long. */
 static int command_report(struct retriever *r, const char *argument, char **text)
 {
@@ -542,6 +548,7 @@ static const struct {
 	{"status", command_status},
 	{"trace", command_trace},
 	{"settings", command_settings},
+	{"touched", command_touched},
 	{"errors", NULL, control_errors, JOB_FLUSH},
 	{"throttle", command_throttle, run_save, JOB_FLUSH},
 	{"pause", command_pause, run_save, JOB_FLUSH},

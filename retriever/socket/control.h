@@ -46,6 +46,9 @@
  *                        [request N] peer id operation offset length milliseconds path waits-for
  *   settings           [settings] root hold-ms crawler-workers crawler-order=namespace-first|...
  *                        paused
+ *   touched            [touched] N=path below the root, as in a URL: of directories in which a
+ *                        client has waited for a file since this was asked last, some; at first
+ *                        none
  *   errors START       [errors] total next (-1: no more); [error N] path reason code errno since (s
  *                        from 1970 on), N from START on, with gaps; in further lines: reason TEXT
  *                        (which it contains), below DIRECTORY (a path as it is listed), code CODE.

@@ -14,6 +14,7 @@
 #include "retriever/names/finish.h"
 #include "retriever/names/one_name.h"
 #include "retriever/socket/control.h"
+#include "retriever/socket/touched.h"
 
 struct requests {
 	gint refs;
@@ -249,7 +250,8 @@ static void do_fill(struct request *request, const struct migrate_frame *frame)
 	if (!is_directory(request->object))
 		request_done(request, -ENOTDIR);
 	else if (frame->flags & MIGRATE_DATA)
-		bulk_start(request->object, (int64_t)frame->offset, background_fill_done, request);
+		bulk_start(request->object, (int64_t)frame->offset, frame->flags & MIGRATE_READS,
+			   background_fill_done, request);
 	else
 		directory_fill(request->object, background ? BACKEND_BACKGROUND : BACKEND_DEMAND,
 			       frame->flags & MIGRATE_SMALL_DATA,
@@ -312,6 +314,8 @@ static void do_object(struct request *request, const struct migrate_frame *frame
 
 	if (!ret)
 		ret = object_get(request->requests->retriever, fds[0], &request->object);
+	if (!ret && frame->op == MIGRATE_OP_RANGE && !request->trace.background)
+		touched_note(request->requests->retriever, fds[0]);
 	if (ret) {
 		request->object = NULL;
 		request_done(request, ret == -EMFILE || ret == -ENFILE ? -EAGAIN : ret);

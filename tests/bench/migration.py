@@ -10,7 +10,7 @@ from sandbox import Failure, sh, volume
 from servers import NEW, OLD, old_server
 
 KIB = 1 << 10
-ORDERS = ('namespace-first', 'depth-first')     # the first one is the default
+ORDERS = ('namespace-first', 'depth-first', 'recent-first')     # the first one is the default
 
 
 class Tree:
@@ -31,6 +31,7 @@ class Tree:
                     while left:
                         start = chance.randrange(MIB)
                         left -= out.write(noise[start:start + min(left, MIB)])
+                os.utime(f'{directory}/f{f:04}', (1 << 30, 1 << 30))     # nothing of it is recent
                 self.bytes += wanted
 
 

@@ -21,7 +21,8 @@
 #define ROOT   "/mnt/volume"
 
 static const char *state = "migrating";
-static unsigned errors, fills, finishes, data_fills;
+static unsigned errors, fills, finishes, data_fills, touched_fills;
+static ino_t touched;	       /* a client waits for a file in this directory */
 static unsigned hang_up_after; /* requests, then the connection is closed once; 0: never */
 static unsigned stop_after;    /* fills, then SIGTERM is sent; 0: never */
 static ino_t refused;	       /* finishing this directory says "again" for ever */
@@ -91,8 +92,12 @@ static int do_finish(int fd)
 
 static int do_fill(int fd, unsigned flags)
 {
+	struct stat st;
+
 	fills++;
 	data_fills += (flags & MIGRATE_DATA) != 0;
+	if (flags & MIGRATE_DATA && fstat(fd, &st) == 0 && st.st_ino == touched)
+		touched_fills++;
 	if (fills == stop_after)
 		kill(getpid(), SIGTERM);
 	set_record(fd, MIGRATE_FILLED);
@@ -105,6 +110,8 @@ static void control(struct migrate_frame *reply, char *text, size_t size)
 		snprintf(text, size,
 			 "[settings]\nroot=" ROOT "\ncrawler-workers=3\n"
 			 "crawler-order=namespace-first\n");
+	else if (!strncmp(reply->text, "touched", reply->text_len))
+		snprintf(text, size, "[touched]\n0=a/%%62\n1=../out\n2=gone\n3=%%\n");
 	else
 		snprintf(text, size,
 			 "[volume]\nstate=%s\n[counters]\nerrors=%u\n[namespace]\ncomplete=false\n",
@@ -234,6 +241,21 @@ START_TEST(depth_first)
 }
 END_TEST
 
+/* By the passes, and as a client waits for something in it. */
+START_TEST(recent_first)
+{
+	struct stat st;
+
+	ck_assert_int_eq(stat(ROOT "/a/b", &st), 0);
+	touched = st.st_ino;
+	options.has_order = true;
+	options.order = ORDER_RECENT_FIRST;
+	after(CRAWL_WHOLE);
+	ck_assert_int_eq(state_of(AT_FDCWD, ROOT), MIGRATE_NORMAL);
+	ck_assert_uint_ge(touched_fills, 2);
+}
+END_TEST
+
 START_TEST(metadata_only)
 {
 	options.metadata_only = true;
@@ -301,6 +323,7 @@ int main(void)
 	tcase_add_checked_fixture(tcase, setup, NULL);
 	tcase_add_test(tcase, namespace_first);
 	tcase_add_test(tcase, depth_first);
+	tcase_add_test(tcase, recent_first);
 	tcase_add_test(tcase, metadata_only);
 	tcase_add_test(tcase, unattached);
 	tcase_add_test(tcase, other_version);

@@ -44,7 +44,7 @@ static char *names_in(const char *path)
 
 	ck_assert_int_ge(fd, 0);
 	while (!end)
-		ck_assert_int_eq(directory_read(fd, &scope, &position, &end, &list), 0);
+		ck_assert_int_eq(directory_read(fd, &scope, &position, &end, &list, NULL), 0);
 	while (directory_list_take(&list, &handle)) {
 		g_autofree char *name = name_of(&handle);
 
@@ -111,7 +111,7 @@ START_TEST(wide_in_parts)
 		unsigned count = 0;
 		int fd = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-		ck_assert_int_eq(directory_read(fd, &scope, &position, &end, &list), 0);
+		ck_assert_int_eq(directory_read(fd, &scope, &position, &end, &list, NULL), 0);
 		close(fd);
 		while (directory_list_take(&list, &handle)) {
 			ck_assert(g_hash_table_add(seen, name_of(&handle)));
@@ -153,7 +153,7 @@ START_TEST(removed_while_open)
 	tree_dirs((const char *const[]){"a", NULL});
 	int fd = open("a", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	ck_assert_int_eq(rmdir("a"), 0);
-	ck_assert_int_eq(directory_read(fd, &scope, &position, &end, &list), 0);
+	ck_assert_int_eq(directory_read(fd, &scope, &position, &end, &list, NULL), 0);
 	ck_assert(end);
 	ck_assert_ptr_null(list.packed);
 	close(fd);

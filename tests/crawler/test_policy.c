@@ -32,6 +32,7 @@ START_TEST(orders)
 
 	ck_assert(policy_order_parse("depth-first", &order) && order == ORDER_DEPTH_FIRST);
 	ck_assert(policy_order_parse("namespace-first", &order) && order == ORDER_NAMESPACE_FIRST);
+	ck_assert(policy_order_parse("recent-first", &order) && order == ORDER_RECENT_FIRST);
 	ck_assert(!policy_order_parse("", &order));
 	ck_assert(!policy_order_parse("depth", &order));
 }
@@ -66,6 +67,41 @@ START_TEST(depth_first)
 
 	ck_assert_int_eq(policy_next(&policy, NULL, false, &pause), STEP_DATA);
 	ck_assert_int_eq(policy_next(&policy, &whole, false, &pause), STEP_DONE);
+}
+END_TEST
+
+/* A pass that would bring nothing is left out, and the rest comes whatever is recent. */
+START_TEST(recent_first)
+{
+	struct policy policy = {.order = ORDER_RECENT_FIRST};
+	const struct policy_result week = {.advanced = 5, .days = 3};
+	const struct policy_result month = {.advanced = 5, .left = 2, .days = 30};
+	const struct policy_result year = {.advanced = 5, .days = 31};
+	unsigned pause;
+
+	ck_assert_int_eq(policy_next(&policy, NULL, true, &pause), STEP_RECENT);
+	ck_assert_uint_eq(policy.days, 1);
+	ck_assert_int_eq(policy_next(&policy, &week, true, &pause), STEP_RECENT);
+	ck_assert_uint_eq(policy.days, 7);
+	ck_assert_int_eq(policy_next(&policy, &month, true, &pause), STEP_RECENT);
+	ck_assert_uint_eq(policy.days, 30);
+	ck_assert_int_eq(policy_next(&policy, &year, true, &pause), STEP_DATA);
+	ck_assert_int_eq(policy_next(&policy, &whole, true, &pause), STEP_DONE);
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct policy cold = {.order = ORDER_RECENT_FIRST};
+
+		policy_next(&cold, NULL, false, &pause);
+		ck_assert_int_eq(policy_next(&cold, i ? &year : &clean, true, &pause), STEP_DATA);
+	}
+	struct policy late = {.order = ORDER_RECENT_FIRST};
+	policy_next(&late, NULL, false, &pause);
+	ck_assert_int_eq(policy_next(&late, &month, true, &pause), STEP_RECENT);
+	ck_assert_uint_eq(late.days, 30);
+	/* the same again is no progress, whatever a clock does */
+	ck_assert_int_eq(policy_next(&late, &month, true, &pause), STEP_DATA);
+	struct policy names = {.order = ORDER_RECENT_FIRST, .metadata_only = true};
+	ck_assert_int_eq(policy_next(&names, NULL, false, &pause), STEP_NAMES);
 }
 END_TEST
 
@@ -168,6 +204,7 @@ int main(void)
 	tcase_add_test(tcase, orders);
 	tcase_add_test(tcase, namespace_first);
 	tcase_add_test(tcase, depth_first);
+	tcase_add_test(tcase, recent_first);
 	tcase_add_test(tcase, metadata_only);
 	tcase_add_test(tcase, names_that_fail);
 	tcase_add_test(tcase, passes_that_bring_the_same);

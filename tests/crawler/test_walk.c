@@ -17,6 +17,7 @@ struct asked {
 	ino_t inode;
 	bool finish;
 	unsigned flags;
+	int64_t since;
 	migrate_done_fn done;
 	void *arg;
 };
@@ -69,7 +70,7 @@ static uint64_t remember(int fd, bool finish, unsigned flags, migrate_done_fn do
 {
 	struct asked *one = g_new(struct asked, 1);
 
-	*one = (struct asked){fd, inode_of(fd), finish, flags, done, arg};
+	*one = (struct asked){fd, inode_of(fd), finish, flags, 0, done, arg};
 	g_queue_push_tail(&asked, one);
 	filling += !finish;
 	most_filling = MAX(most_filling, filling);
@@ -81,7 +82,9 @@ static uint64_t fake_fill(void *arg, int fd, unsigned flags, int64_t since, migr
 {
 	fills++;
 	ck_assert_uint_eq(flags & MIGRATE_BACKGROUND, MIGRATE_BACKGROUND);
-	return remember(fd, false, flags, done, done_arg);
+	remember(fd, false, flags, done, done_arg);
+	((struct asked *)asked.tail->data)->since = since;
+	return 1;
 }
 
 static uint64_t fake_finish(void *arg, int fd, migrate_done_fn done, void *done_arg)
@@ -238,6 +241,102 @@ START_TEST(normal_is_pruned)
 	ck_assert_uint_eq(fills, 0);
 	ck_assert_uint_eq(walk_counts(walk)->pruned, 1);
 	ck_assert_uint_eq(walk_counts(walk)->visited, 0);
+}
+END_TEST
+
+static void file_of(const char *path, time_t read, time_t changed)
+{
+	const struct timespec times[2] = {{read, 0}, {changed, 0}};
+
+	ck_assert_int_eq(mknod(path, S_IFREG | 0600, 0), 0);
+	ck_assert_int_eq(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+#define SINCE 500
+#define UNTIL 1000
+
+/* Runs a pass of what is recent: whether the data of the directory's recent files were asked for,
+ * once, and by what. */
+static bool brings_recent(const char *path, unsigned *flags)
+{
+	unsigned times = 0;
+
+	walk_begin_recent(walk, SINCE, UNTIL);
+	while (!walk_over(walk)) {
+		walk_step(walk, 2, now++);
+		for (const GList *at = asked.head; at; at = at->next) {
+			const struct asked *one = at->data;
+
+			ck_assert(!one->finish);
+			if (one->inode == inode_at(path) && one->flags & MIGRATE_DATA) {
+				ck_assert_int_eq(one->since, SINCE * INT64_C(1000000000));
+				*flags = one->flags;
+				times += one == asked.head->data;
+			}
+		}
+		if (asked.length)
+			answer();
+	}
+	ck_assert_uint_le(times, 1);
+	return times;
+}
+
+START_TEST(recent_files_come_with_the_names)
+{
+	unsigned flags = 0;
+
+	tree_dirs(small);
+	file_of("a/old", 400, 300);
+	file_of("a/b/changed", 100, SINCE);
+	file_of("a/b/c/read", SINCE, 100);
+	file_of("e/expiry", UNTIL + 1, 100);
+	ck_assert(brings_recent("a/b/c", &flags));
+	ck_assert_uint_eq(flags, MIGRATE_BACKGROUND | MIGRATE_DATA | MIGRATE_READS);
+	ck_assert_uint_eq(fills, SMALL + 2);
+	ck_assert_uint_eq(walk_counts(walk)->filled, SMALL);
+	ck_assert_int_eq(walk_left_out(walk), 400);
+	ck_assert(brings_recent("a/b", &flags));
+	ck_assert(!brings_recent("a", &flags));
+	ck_assert(!brings_recent("e", &flags));
+	/* then all of them */
+	pass(MIGRATE_DATA, 2);
+	ck_assert_uint_eq(fills, SMALL);
+	ck_assert_int_eq(get_state(inode_of(root)), MIGRATE_NORMAL);
+}
+END_TEST
+
+/* As after a backup that has read all.  Subdirectories come by when they were changed. */
+START_TEST(reads_of_all_tell_nothing)
+{
+	unsigned flags = 0;
+
+	tree_dirs(small);
+	for (unsigned i = 0; i < 1000; i++) {
+		g_autofree char *path = g_strdup_printf("f/g/%u", i);
+		file_of(path, SINCE, 1);
+	}
+	const struct timespec first[2] = {{9999999999, 0}, {9999999999, 0}};
+	ck_assert_int_eq(utimensat(AT_FDCWD, "f", first, 0), 0);
+	file_of("a/read", SINCE, 1);
+	file_of("e/changed", SINCE, SINCE);
+	ck_assert(!brings_recent("a", &flags));
+	ck_assert(brings_recent("e", &flags));
+	ck_assert_uint_eq(flags, MIGRATE_BACKGROUND | MIGRATE_DATA);
+}
+END_TEST
+
+/* The directory's own request outlives all below it. */
+START_TEST(recent_file_in_a_later_part)
+{
+	unsigned flags = 0;
+
+	file_of("recent", SINCE, SINCE); /* tmpfs lists what was made last first */
+	for (unsigned i = 0; i < 1500; i++) {
+		g_autofree char *name = g_strdup_printf("%u", i);
+		ck_assert_int_eq(mkdir(name, 0755), 0);
+	}
+	ck_assert(brings_recent(".", &flags));
+	ck_assert_uint_eq(walk_counts(walk)->filled, 1501);
 }
 END_TEST
 
@@ -583,6 +682,9 @@ int main(void)
 	tcase_add_test(tcase, two_passes);
 	tcase_add_test(tcase, flags_say_data);
 	tcase_add_test(tcase, normal_is_pruned);
+	tcase_add_test(tcase, recent_files_come_with_the_names);
+	tcase_add_test(tcase, reads_of_all_tell_nothing);
+	tcase_add_test(tcase, recent_file_in_a_later_part);
 	tcase_add_test(tcase, private_is_left_alone);
 	tcase_add_test(tcase, window_is_kept);
 	tcase_add_test(tcase, finish_waits_while_others_are_filled);

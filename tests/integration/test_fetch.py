@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
 import tree                                                             # noqa: E402
@@ -181,6 +182,42 @@ def what_is_listed(args):
     same(fetch(migration, '--wait', 'deep')[0], 0, 'exit status')
     same(len(read_in_order(old)), 10, 'files that were read')
     same(fetch(migration, '--wait')[0], 0, 'exit status without a list')
+
+
+@case(short=True)
+def recent_first(args):
+    """Without lists: what was used of late, by either time and the later the sooner, before what a client's
+    neighbours are, and that before the rest; names are bytes."""
+    def fill_aged(root):
+        fill(root)
+        os.rename(root + '/c', os.fsencode(root) + b'/c\xff%')
+        for directory, _, files in os.walk(os.fsencode(root)):
+            for n, name in enumerate(sorted(files)):
+                day = {b'/a': {10: (0, 0), 11: (0, 100), 12: (100, 3)},
+                       b'/deep/er/still': {0: (3, 100)},
+                       b'/b': {20: (20, 100)}}.get(directory[len(root):], {}).get(n, (100, 100))
+                os.utime(directory + b'/' + name, tuple(time.time() - (d + 0.5) * 86400 for d in day))
+    old, migration = stack(args.build, fill_aged, proxied=True, bandwidth='512K',
+                           crawler_order='recent-first')
+    ranks = {path: rank for rank, paths in enumerate((('a/010', 'a/011'), ('a/012', 'deep/er/still/000'),
+                                                      ('b/020',))) for path in paths}
+    recent = {handle: ranks[path] for handle, path in handles(old, *ranks).items()}
+    beside = set(handles(old, *(b'c\xff%%/%03d' % n for n in range(150))))
+    migration.attach()
+    migration.start_server()
+    crawler = migration.start_crawler()
+    old.proxy.wait_calls('READ', 20)
+    order = read_in_order(old)
+    same([recent.get(handle) for handle in order[:5]], [0, 0, 1, 1, 2], 'ranks of what was read first')
+    client = migration.server.client()
+    with open(os.fsencode(OLD) + b'/c\xff%/149', 'rb') as file:
+        same(client.read_all(client.walk(b'c\xff%/149')[0]) == file.read(), True, 'what the client reads')
+    wait_for('all beside is read', lambda: beside <= set(read_in_order(old)), 300, process=crawler)
+    order = read_in_order(old)
+    expect(len(order) < 470, f'{len(order)} of 489 files were read until then')
+    migration.ctl('throttle', argument='0')
+    same(crawler.wait(300), 0, 'exit status of the crawler')
+    no_differences(tree.compare(OLD, NEW))
 
 
 @case()

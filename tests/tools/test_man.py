@@ -75,7 +75,7 @@ class Pages(unittest.TestCase):
         self.assertEqual(shown - {"abandon", "backup-list", "changes", "check", "cluster", "commit", "cutover",
                                   "discover", "doctor", "doors", "fetch", "map-ids", "metrics", "quota", "rollback",
                                   "rules", "takeover", "volumes"},
-                         taken - {"settings", "proof", "source", "mend", "names", "finalizable"})
+                         taken - {"settings", "proof", "source", "mend", "names", "finalizable", "touched"})
 
     def test_modules(self):
         """The options of the VFS module, and where other modules may stand."""

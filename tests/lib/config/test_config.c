@@ -187,7 +187,7 @@ START_TEST(wrong_values)
 	refused(MINIMAL "limits=8-18 1M", "limits = 8-18 1M", "no times");
 	refused(MINIMAL "stub-attributes=x", "stub-attributes = x", "eager or lazy");
 	refused(MINIMAL "crawler-workers=65", "crawler-workers = 65", "from 1 to 64");
-	refused(MINIMAL "crawler-order=x", "crawler-order = x", "depth-first");
+	refused(MINIMAL "crawler-order=x", "crawler-order = x", "recent-first");
 	refused(MINIMAL "map-users=1:2:3", "[volume v] map-users = 1:2:3", "OLD:NEW");
 	refused(MINIMAL "map-users=", "map-users = ", "remove the line");
 	refused(MINIMAL "map-groups=1-5:9 5:1", "map-groups = 1-5:9 5:1", "5 is mapped twice");
