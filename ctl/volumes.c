@@ -35,9 +35,11 @@ struct table {
 	char **header;
 	GHashTable *names; /* of the rows before */
 	GKeyFile *config;  /* with the groups that are added */
+	GHashTable *roots; /* of all of these */
 	struct {
 		char *path, *before;
-		GString *more, *read;
+		GString *more;
+		GHashTable *settings; /* that are in it, as_read() */
 	} files[FILES];
 	unsigned last_id; /* of an export */
 	bool deaf, bad;
@@ -74,16 +76,37 @@ static char *as_read(const char *text)
 	return g_strjoinv("", parts);
 }
 
+static void note_settings(struct table *table, unsigned i, const char *text)
+{
+	g_autofree char *read = as_read(text);
+	char **settings = g_strsplit_set(read, "\n;{}", -1);
+
+	for (char **setting = settings; *setting; setting++) {
+		if (**setting == '[') /* whatever stands behind it */
+			(*setting)[strcspn(*setting, "]")] = '\0';
+		g_hash_table_add(table->files[i].settings, *setting);
+	}
+	g_free(settings);
+}
+
+static bool has_setting(const struct table *table, unsigned i, const char *text)
+{
+	g_autofree char *read = as_read(text);
+
+	read[strcspn(read, ";]")] = '\0';
+	return g_hash_table_contains(table->files[i].settings, read);
+}
+
 /* Takes path. */
 static bool load_file(struct table *table, unsigned i, char *path)
 {
 	char *text = ctl_read_text(path, false);
-	g_autofree char *read = as_read(text ? text : "");
 
 	table->files[i].path = path;
 	table->files[i].more = g_string_new(NULL);
 	table->files[i].before = text;
-	table->files[i].read = g_string_append(g_string_new("\n"), read);
+	table->files[i].settings = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+	note_settings(table, i, text ? text : "");
 	return text;
 }
 
@@ -140,19 +163,18 @@ static bool write_file(const struct table *table, unsigned i)
 
 /* ---- a row ----------------------------------------------------------------------------------- */
 
-/* Adds a block, of which `same` is a part, unless one is there that has one of the marks. */
+/* Adds a block, of which `same` is a part, unless there is one that has one of the marks. */
 static void add_block(struct table *table, unsigned i, const char *block, const char *same,
-		      const char *mark, const char *other_mark)
+		      const char *const marks[])
 {
-	g_autofree char *one = as_read(mark), *other = as_read(other_mark), *read = as_read(block);
-
-	if (!strstr(table->files[i].read->str, one) && !strstr(table->files[i].read->str, other)) {
+	while (*marks && !has_setting(table, i, *marks))
+		marks++;
+	if (!*marks) {
 		g_string_append(table->files[i].more, block);
-		g_string_append(table->files[i].read, read);
+		note_settings(table, i, block);
 	} else if (!strstr(table->files[i].before, same)) {
-		bad_row(table, "%s has another block with %s or %s, and is left as it is",
-			table->files[i].path, mark + strspn(mark, "\n"),
-			other_mark + strspn(other_mark, "\n"));
+		bad_row(table, "%s%s has another block with %s, and is left as it is",
+			table->files[i].path, i == EXPORTS ? " or " GANESHA_FILE : "", *marks);
 	}
 }
 
@@ -200,15 +222,18 @@ static bool check_drafted(struct table *table, const struct volume_config *confi
 
 static void draft_export(struct table *table, const struct draft_volume *volume)
 {
-	g_autofree char *mark = g_strdup_printf("Volume = \"%s\";", volume->name), *path = NULL;
+	g_autofree char *mark = g_strdup_printf("Volume = \"%s\";", volume->name);
+	g_autofree char *path = NULL, *pseudo = NULL;
 	g_autoptr(GString) block = g_string_new(NULL);
 	const gsize before = table->files[EXPORTS].more->len;
 	const char *same;
 
 	draft_add_export(block, volume, table->last_id + 1, &table->deaf);
 	same = strstr(block->str, "\tPath =");
-	path = g_strndup(strstr(same, "Pseudo ="), strcspn(strstr(same, "Pseudo ="), "\n"));
-	add_block(table, EXPORTS, block->str, same, mark, path);
+	path = g_strndup(same + 1, strcspn(same, ";"));
+	pseudo = g_strndup(strstr(same, "Pseudo ="), strcspn(strstr(same, "Pseudo ="), "\n"));
+	add_block(table, EXPORTS, block->str, same,
+		  (const char *const[]){mark, pseudo, path, NULL});
 	if (table->files[EXPORTS].more->len > before && ++table->last_id > UINT16_MAX) {
 		g_string_truncate(table->files[EXPORTS].more, before);
 		bad_row(table, "an Export_Id is at most %u, and that one is taken", UINT16_MAX);
@@ -219,12 +244,12 @@ static void draft_share(struct table *table, const struct draft_volume *volume,
 			struct inventory_share *share)
 {
 	struct draft_share entry = {share, volume->root};
-	g_autofree char *mark = g_strdup_printf("\n[%s]", share->name);
+	g_autofree char *mark = g_strdup_printf("[%s]", share->name);
 	g_autoptr(GString) section = g_string_new(NULL);
 
 	g_ptr_array_add(share->settings, users_setting(table));
 	draft_add_share(section, volume, &entry);
-	add_block(table, SHARES, section->str, section->str, mark, mark);
+	add_block(table, SHARES, section->str, section->str, (const char *const[]){mark, NULL});
 }
 
 /* FALSE: the row is bad, and nothing is added. */
@@ -278,13 +303,15 @@ static void take_group(struct table *table, const char *name)
 		g_key_file_set_value(table->config, group, *key, cell);
 		g_string_append_printf(text, "%s = %s\n", *key, cell);
 	}
-	config = config_of_group(table->config, place, name, &error);
+	config = config_of_group(table->config, table->roots, place, name, &error);
 	if (!config)
 		table->bad = !ctl_complain("%s", error->message);
 	if (config && opt_write && !draft_row(table, config))
 		g_clear_pointer(&config, config_free);
-	if (config && !there)
+	if (config && !there) {
 		g_string_append(table->files[GROUPS].more, text->str);
+		config_roots_add(table->roots, group, config->root);
+	}
 	if (!config && !there)
 		g_key_file_remove_group(table->config, group, NULL);
 	config_free(config);
@@ -387,13 +414,17 @@ static bool load_files(const struct ctl *ctl, struct table *table)
 	table->last_id = DRAFT_FIRST_ID - 1;
 	g_file_get_contents(GANESHA_FILE, &main_file, NULL, NULL);
 	text = g_strconcat(table->files[EXPORTS].before, main_file, NULL);
+	note_settings(table, EXPORTS, main_file ? main_file : "");
 	g_regex_match(regex, text, 0, &match);
 	for (; g_match_info_matches(match); g_match_info_next(match, NULL)) {
 		g_autofree char *id = g_match_info_fetch(match, 1);
 
 		table->last_id = MAX(table->last_id, (unsigned)atoi(id));
 	}
-	return table->config || ctl_complain("%s", error->message);
+	if (!table->config)
+		return ctl_complain("%s", error->message);
+	table->roots = config_roots_new(table->config, NULL);
+	return true;
 }
 
 static enum ctl_exit run_volumes(const struct ctl *ctl)
@@ -420,10 +451,11 @@ static enum ctl_exit run_volumes(const struct ctl *ctl)
 		g_free(table.files[i].before);
 		if (table.files[i].more) {
 			g_string_free(table.files[i].more, TRUE);
-			g_string_free(table.files[i].read, TRUE);
+			g_hash_table_unref(table.files[i].settings);
 		}
 	}
 	g_clear_pointer(&table.config, g_key_file_unref);
+	g_clear_pointer(&table.roots, g_hash_table_unref);
 	g_hash_table_unref(table.names);
 	g_strfreev(table.header);
 	return result;

@@ -330,13 +330,58 @@ static gboolean trees_overlap(const char *a, const char *b)
 	return is_below(x, y) || is_below(y, x);
 }
 
+/* The directory that path is in; the root's own is NULL.  Takes path. */
+static char *directory_above(char *path)
+{
+	char *above = path[1] ? g_path_get_dirname(path) : NULL;
+
+	g_free(path);
+	return above;
+}
+
+GHashTable *config_roots_new(GKeyFile *parsed, const char *but)
+{
+	GHashTable *roots = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+	g_auto(GStrv) groups = g_key_file_get_groups(parsed, NULL);
+
+	for (char **group = groups; *group; group++) {
+		g_autofree char *root = config_file_value(parsed, *group, "root");
+
+		if (g_strcmp0(*group, but) != 0 && root && *root == '/')
+			config_roots_add(roots, *group, root);
+	}
+	return roots;
+}
+
+void config_roots_add(GHashTable *roots, const char *group, const char *root)
+{
+	char *path = resolved_path(root);
+
+	g_hash_table_insert(roots, g_strdup(path), g_strdup(group));
+	for (; path; path = directory_above(path))
+		g_hash_table_insert(roots, g_strconcat(path, "/", NULL), g_strdup(group));
+}
+
+/* Another group whose root is that directory, or one above it, or below it; NULL: none is. */
+static const char *find_overlap(GHashTable *roots, const char *group, const char *root)
+{
+	char *path = resolved_path(root);
+	g_autofree char *below = g_strconcat(path, "/", NULL);
+	const char *other = g_hash_table_lookup(roots, below);
+
+	for (; path; path = directory_above(path))
+		if (!other || !strcmp(other, group))
+			other = g_hash_table_lookup(roots, path);
+	return g_strcmp0(other, group) ? other : NULL;
+}
+
 /* Two volumes in one tree would take each other's stubs for files; so would a volume whose source
  * is part of the tree that it fills. */
-static gboolean check_overlaps(const char *file, GKeyFile *parsed, const char *group,
+static gboolean check_overlaps(const char *file, GHashTable *roots, const char *group,
 			       const struct volume_config *config, GError **error)
 {
 	struct config_place at = {file, group, "root", config->root};
-	g_auto(GStrv) groups = g_key_file_get_groups(parsed, NULL);
+	const char *other = find_overlap(roots, group, config->root);
 
 	if (g_str_has_prefix(config->source, "file://") &&
 	    trees_overlap(config->source + strlen("file://"), config->root)) {
@@ -346,22 +391,14 @@ static gboolean check_overlaps(const char *file, GKeyFile *parsed, const char *g
 				    "overlaps with root = %s; source and root must be apart",
 				    config->root);
 	}
-	for (unsigned i = 0; groups[i]; i++) {
-		if (!strcmp(groups[i], group))
-			continue;
-		g_autofree char *root = config_file_value(parsed, groups[i], "root");
-		if (root && root[0] == '/' && trees_overlap(root, config->root))
-			return config_wrong(
-				error, &at,
-				"overlaps with the root of [%s]; give every volume a tree of "
-				"its own",
-				groups[i]);
-	}
-	return TRUE;
+	return !other || config_wrong(error, &at,
+				      "overlaps with the root of [%s]; give every volume a tree of "
+				      "its own",
+				      other);
 }
 
-static gboolean parse_volume(const char *file, GKeyFile *parsed, const char *group,
-			     struct volume_config *config, GError **error)
+static gboolean parse_volume(const char *file, GKeyFile *parsed, GHashTable *roots,
+			     const char *group, struct volume_config *config, GError **error)
 {
 	for (size_t i = 0; i < G_N_ELEMENTS(keys); i++) {
 		const struct key *key = &keys[i];
@@ -397,7 +434,7 @@ static gboolean parse_volume(const char *file, GKeyFile *parsed, const char *gro
 	       config_find_server(file, parsed, config, error) &&
 	       config_check_smb(config, file, group, error) &&
 	       config_make_rules(config, file, group, error) &&
-	       check_overlaps(file, parsed, group, config, error);
+	       check_overlaps(file, roots, group, config, error);
 }
 
 static gboolean check_root(const char *file, const char *group, const char *root, GError **error)
@@ -430,8 +467,8 @@ static bool is_installed(const char *file)
 	return !strcmp(file, CONFIG_FILE);
 }
 
-struct volume_config *config_of_group(GKeyFile *parsed, const char *file, const char *volume,
-				      GError **error)
+struct volume_config *config_of_group(GKeyFile *parsed, GHashTable *roots, const char *file,
+				      const char *volume, GError **error)
 {
 	g_autofree char *group = g_strconcat(CONFIG_VOLUME, volume, NULL);
 	struct volume_config *config = g_new0(struct volume_config, 1);
@@ -441,7 +478,7 @@ struct volume_config *config_of_group(GKeyFile *parsed, const char *file, const 
 	config->smb = g_new0(struct smb_config, 1);
 	config->nfs = g_new0(struct nfs_config, 1);
 	if (config_file_check(file, parsed, group, refuses, error) &&
-	    parse_volume(file, parsed, group, config, error))
+	    parse_volume(file, parsed, roots, group, config, error))
 		return config;
 	config_free(config);
 	return NULL;
@@ -471,7 +508,9 @@ struct volume_config *config_load_unmounted(const char *file, const char *volume
 		return NULL;
 	}
 
-	return config_of_group(parsed, file, volume, error);
+	g_autoptr(GHashTable) roots = config_roots_new(parsed, group);
+
+	return config_of_group(parsed, roots, file, volume, error);
 }
 
 GPtrArray *config_names(const char *file, GError **error)

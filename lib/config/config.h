@@ -25,9 +25,13 @@
 struct volume_config *config_load(const char *file, const char *volume, GError **error);
 /* The same, even if the root is not there: its file system may be on another node. */
 struct volume_config *config_load_unmounted(const char *file, const char *volume, GError **error);
-/* The same of a group that may not be written down yet; file: for messages. */
-struct volume_config *config_of_group(GKeyFile *parsed, const char *file, const char *volume,
-				      GError **error);
+/* The roots of all volumes of the file but that group (NULL: of all), to tell which overlap.  Looks
+ * at the disk for symbolic links.  g_hash_table_unref. */
+GHashTable *config_roots_new(GKeyFile *parsed, const char *but);
+void config_roots_add(GHashTable *roots, const char *group, const char *root);
+/* As config_load_unmounted(), of a group that may not be written down yet; file: for messages. */
+struct volume_config *config_of_group(GKeyFile *parsed, GHashTable *roots, const char *file,
+				      const char *volume, GError **error);
 /* Whether a volume can have that key. */
 bool config_is_key(const char *name);
 /* The file's groups and keys, of which only the names are checked.  g_key_file_unref. */

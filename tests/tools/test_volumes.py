@@ -181,6 +181,15 @@ class Volumes(unittest.TestCase):
         self.assertRegex(wrong[0], "table.csv:3: an Export_Id is at most 65535")
         self.assertEqual(re.findall(r"Export_Id = (\d+);", self.text("exports.conf")), ["65534", "65535"])
 
+    def test_path_of_another_export(self):
+        """Under another name it would be served twice, once perhaps past the layer."""
+        (self.place / "exports.conf").write_text('EXPORT { Export_Id = 7; Path = "/srv/a"; Pseudo = /other; }\n')
+        _, wrong = self.write(self.row("a", clients="*"), self.row("ab", clients="*"), status=2)
+        self.assertEqual(len(wrong), 1)
+        self.assertRegex(wrong[0], "table.csv:2: .*another block with Path")
+        self.assertIn('Pseudo = "/export/ab"', self.text("exports.conf"))
+        self.assertNotIn('Pseudo = "/export/a"', self.text("exports.conf"))
+
     def test_security(self):
         """Nobody gets in by a draft who was not named, or more easily than before."""
         self.write(self.row("a"), self.row("k", clients="*") | {"source": "nfs://old.x/k?sec=krb5p"})

@@ -217,6 +217,10 @@ START_TEST(wrong_roots)
 		"root =", "not a directory");
 	refused(MINIMAL "[volume w]\nroot=ROOT/below\nsource=nfs://h/y\n", "[volume v] root",
 		"overlaps with the root of [volume w]");
+	refused(MINIMAL "[volume w]\nroot=ROOT/x/..\nsource=nfs://h/y\n", "[volume v] root",
+		"overlaps with the root of [volume w]");
+	refused(V "source=nfs://h/x\nroot=ROOT/a/b\n[volume w]\nroot=ROOT\nsource=nfs://h/y\n",
+		"[volume v] root", "overlaps with the root of [volume w]");
 }
 END_TEST
 
