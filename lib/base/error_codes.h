@@ -85,6 +85,8 @@
 	  "check the file system there, then retry") \
 	X(1205, READ_LOCKED, "somebody has it open on the old server and lets nobody else read it", \
 	  "have it closed there, and run migratectl retry") \
+	X(1206, STUB_THERE, "it is a stub of another migration there, or a copy of one, which does not have all bytes or names", \
+	  "finalize that migration and copy it anew, then retry; setfattr -x security.migrate if it is whole all the same") \
 	X(1301, LATER, "the old server keeps saying \"later\" (is it on tape, in a cloud, or locked?)", \
 	  "have it brought there, if you can; it is tried again now and then, and when somebody uses it") \
 	X(1302, LIST_FORBIDDEN, "the old server does not let this machine list it", \

@@ -18,6 +18,7 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "common/fs_id.h"
@@ -164,6 +165,21 @@ static int reopen_to_read(int fd, int flags)
 	return opened;
 }
 
+/* reopen_to_read() for what req asks for, or what is to be answered.  What another migration has
+ * not brought there, or what was copied past its doors, would be read as zeros or as nothing. */
+static int open_whole(int fd, int flags, struct backend_request *req)
+{
+	int opened = reopen_to_read(fd, flags);
+
+	if (opened < 0)
+		return status_of(errno);
+	if (fgetxattr(opened, MIGRATE_XATTR, NULL, 0) < 0)
+		return opened;
+	close(opened);
+	req->why = QM_STUB_THERE;
+	return -EREMOTEIO;
+}
+
 static int get_attr(const struct file_backend *file, int fd, struct source_attr *attr,
 		    struct scratch *scratch)
 {
@@ -307,9 +323,9 @@ static int do_readdir(const struct file_backend *file, int fd, struct backend_re
 		req->why = QM_AUTOMOUNTER;
 		return -EREMOTEIO;
 	}
-	dir = reopen_to_read(fd, O_DIRECTORY);
+	dir = open_whole(fd, O_DIRECTORY, req);
 	if (dir < 0)
-		return status_of(errno);
+		return dir;
 	ret = list_entries(file, dir, req, scratch);
 	close(dir);
 	return ret;
@@ -372,9 +388,9 @@ static int do_read(const struct file_backend *file, int fd, struct backend_reque
 
 	if (!S_ISREG(req->attr.mode))
 		return S_ISDIR(req->attr.mode) ? -EISDIR : -EREMOTEIO;
-	opened = reopen_to_read(fd, 0);
+	opened = open_whole(fd, 0, req);
 	if (opened < 0)
-		return status_of(errno);
+		return opened;
 	hole = hole_at(opened, req, count);
 	n = hole >= HOLE_MIN || hole == count
 		    ? hole
@@ -415,13 +431,14 @@ static void bring_data(const struct file_backend *file, int fd, struct backend_r
 		       struct scratch *scratch)
 {
 	struct source_attr before = req->attr;
-	int opened = reopen_to_read(fd, 0);
+	int opened = open_whole(fd, 0, req);
 	ssize_t n = opened < 0 ? -1
 			       : read_fully(opened, memory_of(scratch),
 					    MIN(req->count, FILE_READ_MAX), 0);
 
 	if (n >= 0 && get_attr(file, opened, &req->attr, scratch) == 0)
 		source_xattrs_bring(req->xattrs, &before, &req->attr, scratch->data, (uint32_t)n);
+	req->why = QM_NONE; /* READ tells it */
 	if (opened >= 0)
 		close(opened);
 }

@@ -9,6 +9,7 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "lib/source/file/file_source.h"
@@ -100,6 +101,28 @@ START_TEST(special_files_are_not_opened)
 	open_source();
 	ck_assert_int_eq(read_at(backend, by_path("fifo"), 0, 10, &req), -EREMOTEIO);
 	ck_assert_int_eq(list_all(backend, by_path("fifo"), false, NULL, NULL), -ENOTDIR);
+}
+END_TEST
+
+/* Also where it is none any more, but a copy with its attributes. */
+START_TEST(i1_stubs_of_another_migration_are_not_read)
+{
+	struct backend_request req;
+
+	ck_assert_int_eq(mkdir("/mnt/tree/dir", 0755), 0);
+	ck_assert_int_eq(setxattr("/mnt/tree/file", MIGRATE_XATTR, "any", 3, 0), 0);
+	ck_assert_int_eq(setxattr("/mnt/tree/dir", MIGRATE_XATTR, "any", 3, 0), 0);
+	open_source();
+	ck_assert_int_eq(read_at(backend, by_path("file"), 0, 10, &req), -EREMOTEIO);
+	ck_assert_int_eq(req.why, QM_STUB_THERE);
+	req = (struct backend_request){.op = BACKEND_READDIR, .object = by_path("dir")};
+	ck_assert_int_eq(run(backend, &req), -EREMOTEIO);
+	ck_assert_int_eq(req.why, QM_STUB_THERE);
+	req = (struct backend_request){
+		.op = BACKEND_XATTRS, .object = by_path("file"), .count = 10};
+	ck_assert_int_eq(run(backend, &req), 0);
+	ck_assert(!req.xattrs->data);
+	source_xattrs_free(req.xattrs);
 }
 END_TEST
 
@@ -326,6 +349,7 @@ int main(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, nothing_outside_is_reached);
 	tcase_add_test(tcase, special_files_are_not_opened);
+	tcase_add_test(tcase, i1_stubs_of_another_migration_are_not_read);
 	tcase_add_test(tcase, access_times_stay);
 	tcase_add_test(tcase, holes_are_not_read);
 	tcase_add_test(tcase, times_are_bounded);
