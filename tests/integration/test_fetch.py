@@ -184,7 +184,7 @@ def what_is_listed(args):
     same(fetch(migration, '--wait')[0], 0, 'exit status without a list')
 
 
-@case(short=True)
+@case()
 def recent_first(args):
     """Without lists: what was used of late, by either time and the later the sooner, before what a client's
     neighbours are, and that before the rest; names are bytes."""
