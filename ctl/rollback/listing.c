@@ -140,6 +140,7 @@ int listing_here(struct tree *tree, struct node *dir)
 	}
 	dir->compared = true;
 	dir->names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+	loss_list_note(tree);
 	ret = each_name(fd, take_name, &listing);
 	fd = tree_open_node(tree, dir, O_PATH | O_DIRECTORY);
 	if (fd >= 0) {

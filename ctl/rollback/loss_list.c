@@ -70,6 +70,11 @@ static const struct skipped *skipped_of(struct tree *tree)
 	return &tree->skipped;
 }
 
+void loss_list_note(struct tree *tree)
+{
+	skipped_of(tree);
+}
+
 /*
  * The report has the path that the directory had when the name was skipped, and clients may have
  * renamed directories before and since.  So only the last component counts: rather too much is left

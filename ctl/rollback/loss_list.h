@@ -8,6 +8,9 @@
 
 #include "ctl/rollback/tree.h"
 
+/* Notes what the list says now, before a directory of the new server is listed: what comes there
+ * afterwards (migratectl rules --apply) has no line any more. */
+void loss_list_note(struct tree *tree);
 /* Whether the administrator skipped the name (migratectl skip), so that it was never here, or
  * skipped the same name in another directory. */
 bool loss_list_skipped(struct tree *tree, const struct node *node);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "ctl/rollback/loss_list.h"
+#include "ctl/rollback/listing.h"
 
 #include "tests/ctl/rollback/trees.h"
 
@@ -62,6 +63,24 @@ START_TEST(ruled_out)
 }
 END_TEST
 
+/* It comes after its directory was listed here, and then has no line any more. */
+START_TEST(came_meanwhile)
+{
+	struct way way;
+
+	trees_make(FILL);
+	way_begin_run(&way);
+	sh("mkdir " NEW_TREE "/.migrate && printf 'rule\t" NEW_TREE
+	   "/a/never\texclude = never\n' >" NEW_TREE "/.migrate/report");
+	const struct migrate_binding a = handle_of("a");
+	struct node *dir = tree_node(way.tree, &a);
+	ck_assert_int_eq(listing_here(way.tree, dir), 0);
+	sh("printf came | dd conv=notrunc status=none of=" NEW_TREE "/.migrate/report");
+	ck_assert(loss_list_ruled_out(way.tree, dir, "never", false));
+	way_close(&way);
+}
+END_TEST
+
 /* A name that never came, of a file that has another one: nothing removes it.
  */
 START_TEST(one_name_of_two)
@@ -114,6 +133,7 @@ int main(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, skipped);
 	tcase_add_test(tcase, ruled_out);
+	tcase_add_test(tcase, came_meanwhile);
 	tcase_add_test(tcase, one_name_of_two);
 	tcase_add_test(tcase, by_another_path);
 	return run_tcase(tcase);
