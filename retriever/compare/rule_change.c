@@ -18,12 +18,15 @@
 #include "lib/source/gate.h"
 #include "retriever/compare/clients.h"
 #include "retriever/compare/compare.h"
+#include "retriever/compare/proof.h"
+#include "retriever/copies/aside.h"
 #include "retriever/copies/leftover.h"
 #include "retriever/copies/listing_sum.h"
 #include "retriever/data/place.h"
 #include "retriever/names/fill.h"
 #include "retriever/names/fill_page.h"
 #include "retriever/names/one_name.h"
+#include "retriever/objects/damage.h"
 #include "retriever/objects/object.h"
 
 #define LOT	   256	 /* objects that wait for the journal and the disk together */
@@ -32,6 +35,8 @@
 
 #define CHANGED                                                                                    \
 	(MIGRATE_REC_CLIENT | MIGRATE_REC_SHOWN_MTIME | MIGRATE_REC_SHOWN_CTIME | MIGRATE_REC_LOST)
+
+#define CHANGED_MEANWHILE "it was changed meanwhile: try again"
 
 /* Of one rule. */
 struct sum {
@@ -142,6 +147,7 @@ struct look {
 	bool leases;	 /* files that are open stay */
 	const char *why; /* it stays; NULL: it may go */
 	uint64_t objects, bytes, sum;
+	uint64_t kept; /* a sum that does not change when it gets another name */
 };
 
 static const char *why_record(int fd)
@@ -161,10 +167,11 @@ static const char *why_record(int fd)
 static const char *why_open(int fd)
 {
 	struct lease lease;
+	const int ret = lease_take(&lease, fd);
 
-	return lease_take(&lease, fd) == -EBUSY
-		       ? "it is open, or being filled: try again when it is closed"
-		       : NULL;
+	return !ret	       ? NULL
+	       : ret == -EBUSY ? "it is open, or being filled: try again when it is closed"
+			       : "the kernel does not tell whether it is open";
 }
 
 static const char *why_busy(struct retriever *retriever, int fd)
@@ -209,6 +216,22 @@ static const char *why_object(const struct look *look, const struct own_entry *e
 	return why;
 }
 
+static uint64_t sum_all(const struct stat *st)
+{
+	return listing_sum_mix(st->st_ino + listing_sum_mix((uint64_t)migrate_ns(st->st_ctim)));
+}
+
+/* Without its ctime, which moves with it. */
+static uint64_t sum_content(const struct stat *st)
+{
+	uint64_t sum = listing_sum_mix((uint64_t)migrate_ns(st->st_mtim));
+
+	sum = listing_sum_mix(sum + (uint64_t)st->st_size);
+	sum = listing_sum_mix(sum + st->st_mode);
+	sum = listing_sum_mix(sum + ((uint64_t)st->st_uid << 32 | st->st_gid));
+	return listing_sum_mix(sum + st->st_ino);
+}
+
 static int judge_entry(void *arg, const struct own_entry *entry)
 {
 	struct look *look = arg;
@@ -216,8 +239,8 @@ static int judge_entry(void *arg, const struct own_entry *entry)
 
 	look->objects++;
 	look->bytes += S_ISREG(st->st_mode) ? (uint64_t)st->st_size : 0;
-	look->sum +=
-		listing_sum_mix(st->st_ino + listing_sum_mix((uint64_t)migrate_ns(st->st_ctim)));
+	look->sum += sum_all(st);
+	look->kept += *entry->path ? sum_all(st) : sum_content(st);
 	if (!look->why)
 		look->why = why_object(look, entry);
 	return 0;
@@ -237,7 +260,7 @@ static void judge_tree(struct look *look, const struct change *c, int dir_fd, co
 struct leaving {
 	char *path;
 	const char *rule;
-	uint64_t sum;
+	uint64_t sum, kept;
 	char *line;
 	const char *why; /* it stays */
 };
@@ -264,9 +287,8 @@ static int judge_leaving(struct change *c, struct leaving *leaving, char **dir, 
 		return fd;
 	}
 	judge_tree(&look, c, fd, *name, true);
-	leaving->why = look.why			  ? look.why
-		       : look.sum != leaving->sum ? "it was changed meanwhile: try again"
-						  : NULL;
+	leaving->why = look.why ? look.why : look.sum != leaving->sum ? CHANGED_MEANWHILE : NULL;
+	leaving->kept = look.kept;
 	if (!leaving->why)
 		return fd;
 	close(fd);
@@ -308,6 +330,42 @@ static void write_down(struct change *c, struct leaving *leaving)
 		leaving->why = "the report cannot be written";
 }
 
+/* Looks at it once more in aside/, where no client finds it by its name.  What was changed, or
+ * opened, since it was judged gets its name again: -EAGAIN.  1: it cannot.  0: it stays. */
+static int look_aside(struct change *c, struct leaving *leaving, int top_fd, int dir_fd,
+		      const char *name)
+{
+	g_autofree char *at = retriever_fd_path(top_fd);
+	g_autofree char *dir = g_path_get_dirname(at), *as = g_path_get_basename(at);
+	struct look look = {.c = c, .leases = true};
+	int from = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), ret = 0;
+
+	if (from < 0 || own_walk(from, as, judge_entry, &look))
+		look.why = "not all of it can be looked at";
+	if (look.why || look.kept != leaving->kept) {
+		ret = renameat2(from, as, dir_fd, name, RENAME_NOREPLACE) < 0 ? 1 : -EAGAIN;
+		COUNT_SET(c->retriever, exact, 0);
+		aside_count(c->retriever);
+	}
+	if (from >= 0)
+		close(from);
+	return ret;
+}
+
+static int set_aside(struct change *c, struct leaving *leaving, int dir_fd, const char *dir,
+		     const char *name)
+{
+	int top = openat(dir_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	int ret = top < 0 ? -errno : leftover_set_aside(c->retriever, dir_fd, name, dir);
+	struct stat st;
+
+	if (!ret && fstat(top, &st) == 0 && st.st_nlink) /* else it was a stub */
+		ret = look_aside(c, leaving, top, dir_fd, name);
+	if (top >= 0)
+		close(top);
+	return ret;
+}
+
 static void take_away(struct change *c, struct leaving *leaving)
 {
 	g_autofree char *dir = NULL, *name = NULL;
@@ -315,16 +373,21 @@ static void take_away(struct change *c, struct leaving *leaving)
 
 	if (fd < 0)
 		return;
-	ret = leftover_set_aside(c->retriever, fd, name, dir);
+	ret = set_aside(c, leaving, fd, dir, name);
 	close(fd);
 	if (!ret) {
 		c->aside++;
 		sum_of(c, leaving->rule)->aside++;
 		return;
 	}
-	leaving->why = ret == -EBUSY ? "it is in use: try again"
-				     : "it cannot be set aside: see migratectl errors";
-	c->failed += ret != -EBUSY;
+	leaving->why = ret == -EBUSY	? "it is in use: try again"
+		       : ret == -EAGAIN ? CHANGED_MEANWHILE
+		       : ret == 1	? "it was changed while it was set aside, and its name is "
+					  "taken: see migratectl aside"
+					: "it cannot be set aside: see migratectl errors";
+	c->failed += ret != -EBUSY && ret != -EAGAIN;
+	if (ret == 1) /* it is not here */
+		g_clear_pointer(&leaving->line, g_free);
 }
 
 static void refuse_all(struct change *c, const char *why)
@@ -357,7 +420,8 @@ static void set_lot_aside(struct change *c)
 		if (leaving->line && !g_hash_table_contains(c->lines, leaving->line))
 			g_hash_table_add(back, leaving->line);
 	}
-	if (g_hash_table_size(back))
+	/* what got its name again has it after a crash, too */
+	if (g_hash_table_size(back) && syncfs(c->retriever->root_fd) == 0)
 		losses_retract(c->retriever->losses, back);
 	g_ptr_array_set_size(c->lot, 0);
 }
@@ -419,7 +483,7 @@ static int find_here(void *arg, const struct own_entry *entry)
 		return 0;
 	}
 	leaving = g_new0(struct leaving, 1);
-	*leaving = (struct leaving){g_steal_pointer(&path), rule, look.sum, NULL, NULL};
+	*leaving = (struct leaving){.path = g_steal_pointer(&path), .rule = rule, .sum = look.sum};
 	g_ptr_array_add(c->lot, leaving);
 	if (c->lot->len == LOT)
 		set_lot_aside(c);
@@ -598,11 +662,14 @@ static void judge_answer(struct coming *coming)
 }
 
 /* A name that is here already: what a run that was killed, or the fill, has made is no client's. */
-static void judge_here(struct coming *coming)
+static void judge_here(struct coming *coming, const char *unsettled)
 {
 	struct journal_row row;
 
-	if (!coming->why && coming->here.len &&
+	if (coming->why || !coming->here.len)
+		return;
+	coming->why = unsettled;
+	if (!unsettled &&
 	    clients_find(coming->c->clients, &coming->here, &row) != JOURNAL_UNCHANGED)
 		coming->why = "a client has made something of that name: it is the client's";
 }
@@ -673,7 +740,7 @@ static void bring_lot(struct change *c, GPtrArray *lot)
 	if (here)
 		clients_settle(c->clients, &why);
 	for (guint i = 0; i < lot->len; i++)
-		judge_here(lot->pdata[i]);
+		judge_here(lot->pdata[i], why);
 	end_lot(c, lot);
 	g_ptr_array_set_size(lot, 0);
 }
@@ -738,14 +805,15 @@ static int read_lines(struct change *c, GPtrArray *all)
 	return 0;
 }
 
-/* Whether its directory is to come in this lot. */
+/* Whether its directory is to come in this lot, or it itself: by the line of another rule. */
 static bool waits_for(const GPtrArray *lot, const struct coming *coming)
 {
 	for (guint i = 0; i < lot->len; i++) {
 		const struct coming *above = lot->pdata[i];
 		const size_t len = strlen(above->path);
 
-		if (!strncmp(above->path, coming->path, len) && coming->path[len] == '/')
+		if (!strncmp(above->path, coming->path, len) &&
+		    (coming->path[len] == '/' || !coming->path[len]))
 			return true;
 	}
 	return false;
@@ -817,7 +885,7 @@ static int run_change(struct change *c, char **text)
 }
 
 /* 0, or -errno with *text. */
-static int check_change(const struct retriever *retriever, const char *argument, char **text)
+static int check_change(struct retriever *retriever, const char *argument, char **text)
 {
 	g_autofree char *sum = rules_sum(retriever->config->rules);
 	const char *space = argument ? strchr(argument, ' ') : NULL;
@@ -828,6 +896,17 @@ static int check_change(const struct retriever *retriever, const char *argument,
 			"the rules of then",
 			retriever->config->root);
 		return -EINVAL;
+	}
+	if (space && g_str_has_prefix(argument, "apply ") && proof_is_under_way(retriever->proof)) {
+		*text = g_strdup_printf("both sides are being compared: wait for the end, or stop "
+					"it: migratectl verify %s --content --stop",
+					retriever->config->name);
+		return -EBUSY;
+	}
+	if (damage_found(retriever)) {
+		*text = g_strdup_printf("the file system of %s has errors: check it first",
+					retriever->config->root);
+		return -EIO;
 	}
 	if (space && !strcmp(space + 1, sum))
 		return 0;

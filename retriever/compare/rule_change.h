@@ -9,7 +9,7 @@
  * Records are looked at besides, and leases tell who has a file open.  First all this is summed up
  * with each object's ctime, then the journal settles, and then the sum must be the same: so no
  * change falls between the look and the journal's answer.  It is compared once more right before
- * the move.
+ * the move, and after it: a large directory is looked at for long.
  *
  * What may crash where: the way back takes a name that is on the old server and not here for one
  * that clients removed, unless the report has its line (ctl/rollback/loss_list.h).  So the line of

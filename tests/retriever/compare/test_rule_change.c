@@ -3,10 +3,13 @@
 #include "tests/retriever/core_copied.h"
 #include "tests/durable.h"
 
+#include "lib/base/lease.h"
 #include "lib/report/losses.h"
 #include "retriever/compare/clients.h"
+#include "retriever/compare/proof.h"
 #include "retriever/compare/rule_change.h"
 #include "retriever/copies/leftover.h"
+#include "retriever/objects/damage.h"
 
 static struct core core;
 static bool settled = true;
@@ -15,15 +18,40 @@ static const char *change;
 static struct migrate_binding changed; /* has a row; len 0: nothing has */
 static unsigned changed_flags;
 static unsigned asides, retracts;
+static const char *late;      /* the shell's command, when it is to be set aside */
+static unsigned unsettled_at; /* it does not settle then */
+static int lease_error;
+static bool compared, damaged;
 
 bool __wrap_clients_settle(struct clients *clients, char **why);
 bool __wrap_clients_settle(struct clients *clients, char **why)
 {
 	if (++settles == change_at)
 		core_shell(&core, change);
-	if (!settled)
+	if (!settled || settles == unsettled_at) {
 		*why = g_strdup("no journal");
-	return settled;
+		return false;
+	}
+	return true;
+}
+
+int __real_lease_take(struct lease *lease, int fd);
+int __wrap_lease_take(struct lease *lease, int fd);
+int __wrap_lease_take(struct lease *lease, int fd)
+{
+	return lease_error ? lease_error : __real_lease_take(lease, fd);
+}
+
+bool __wrap_proof_is_under_way(struct proof *proof);
+bool __wrap_proof_is_under_way(struct proof *proof)
+{
+	return compared;
+}
+
+bool __wrap_damage_found(struct retriever *retriever);
+bool __wrap_damage_found(struct retriever *retriever)
+{
+	return damaged;
 }
 
 enum journal_answer __wrap_clients_find(struct clients *clients,
@@ -60,6 +88,8 @@ int __wrap_leftover_set_aside(struct retriever *retriever, int dir_fd, const cha
 	asides++;
 	ck_assert(is_reported(at));
 	ck_assert_durable_in(retriever->private_fd, LOSSES_FILE);
+	if (late)
+		core_shell(&core, late);
 	return __real_leftover_set_aside(retriever, dir_fd, name, path);
 }
 
@@ -154,6 +184,90 @@ START_TEST(i7_of_a_client)
 }
 END_TEST
 
+static void fill(const char *name)
+{
+	int fd = core_lookup(&core, name, O_RDONLY | O_DIRECTORY);
+
+	ck_assert_int_eq(core_wait(core_ask_fill(&core, fd, 0)), 0);
+	close(fd);
+}
+
+/* It was changed when it had been judged already. */
+START_TEST(i7_on_its_way)
+{
+	static const char *const deeds[] = {
+		"echo >> $new/d/z.tmp/w; touch -d 2001-01-01 $new/d/z.tmp/w",
+		"mkdir $new/d/z.tmp/new",
+		"chmod 700 $new/d/z.tmp",
+		"chown 1234 $new/d/z.tmp",
+	};
+
+	begin();
+	core_shell(&core, "cp $new/d/x $new/d/x.tmp; cp $new/d/x $old/d/x.tmp");
+	expect("apply", "[rules]\naside=3\n");
+	core_free(&core);
+	for (unsigned i = 0; i < G_N_ELEMENTS(deeds); i++) {
+		begin();
+		fill("d/z.tmp");
+		core_shell(&core, "rm $new/d/y.tmp");
+		late = deeds[i];
+		expect("apply", "[rules]\naside=0\nbrought=0\nstays=1\n");
+		late = NULL;
+		ck_assert(is_here("d/z.tmp/w") && !is_reported("d/z.tmp"));
+		core_free(&core);
+	}
+	begin(); /* a file, and its name is taken */
+	core_shell(&core, "rm -r $new/d/y.tmp $new/d/z.tmp; cp $new/d/x $new/d/x.tmp; "
+			  "cp $new/d/x $old/d/x.tmp");
+	late = "echo >> $new/d/x.tmp";
+	expect("apply", "[rules]\naside=0\nbrought=0\nstays=1\n");
+	ck_assert(is_here("d/x.tmp") && !is_reported("d/x.tmp"));
+	late = NULL;
+	core_free(&core);
+}
+END_TEST
+
+START_TEST(i7_nobody_can_tell)
+{
+	begin();
+	fill("d/z.tmp");
+	lease_error = -EACCES;
+	expect("apply", "[rules]\naside=0\nbrought=0\nstays=2\n");
+	lease_error = 0;
+	compared = true;
+	expect("apply", "are being compared");
+	expect("look", "aside=2\n");
+	compared = false;
+	damaged = true;
+	expect("apply", "has errors");
+	damaged = false;
+	ck_assert(is_here("d/y.tmp") && is_here("d/z.tmp"));
+	expect("apply", "[rules]\naside=2\n");
+	core_restart(&core);
+	core_rule(&core, RULE_INCLUDE, "none");
+	core_shell(&core, "echo > $new/d/y.tmp");
+	unsettled_at = settles + 3; /* what is here is asked about, and not yet in the journal */
+	expect("apply", "brought=1\nstays=1\n");
+	ck_assert(!is_reported("d/z.tmp") && is_reported("d/y.tmp"));
+	core_free(&core);
+}
+END_TEST
+
+/* Lines of two rules. */
+START_TEST(left_out_twice)
+{
+	begin();
+	expect("apply", "[rules]\naside=2\n");
+	core_shell(&core,
+		   "printf 'rule\t%s\texclude = y.tmp\n' $new/d/y.tmp >>$new/.migrate/report");
+	core_restart(&core);
+	core_rule(&core, RULE_INCLUDE, "none");
+	expect("apply", "brought=3\nstays=0\n");
+	ck_assert(is_here("d/y.tmp") && !is_reported("d/y.tmp"));
+	core_free(&core);
+}
+END_TEST
+
 START_TEST(durable_before_its_line_goes)
 {
 	g_autofree char *path = NULL;
@@ -189,6 +303,9 @@ int main(void)
 
 	tcase_add_test(tcase, i12_a_line_before_it_leaves);
 	tcase_add_test(tcase, i7_of_a_client);
+	tcase_add_test(tcase, i7_on_its_way);
+	tcase_add_test(tcase, i7_nobody_can_tell);
+	tcase_add_test(tcase, left_out_twice);
 	tcase_add_test(tcase, durable_before_its_line_goes);
 	tcase_add_test(tcase, other_rules);
 	return run_tcase(tcase);
