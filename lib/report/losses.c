@@ -242,46 +242,74 @@ int losses_sync(struct losses *losses)
 	return ret;
 }
 
-/* Lock held.  file: not the one that is added to, of which what is written goes to its end. */
-static int retract_lines(struct losses *losses, FILE *file, GHashTable *lines)
+/* A line that is taken back. */
+struct found_line {
+	off_t at;
+	gpointer hash;
+};
+
+static int find_lines(FILE *file, GHashTable *lines, GArray *found)
 {
+	struct found_line one;
 	char *line = NULL;
 	size_t room = 0;
 	off_t at = 0;
 	ssize_t len;
-	int ret = 0;
 
-	while (!ret && (len = getline(&line, &room, file)) > 0) {
-		const off_t begin = at;
-
+	while ((len = getline(&line, &room, file)) > 0) {
+		one.at = at;
 		at += len;
 		line[len - (line[len - 1] == '\n')] = '\0';
 		if (!g_str_has_prefix(line, "rule\t") || !g_hash_table_contains(lines, line))
 			continue;
-		if (pwrite(fileno(file), LOSS_RETRACTED, strlen(LOSS_RETRACTED), begin) !=
-		    (ssize_t)strlen(LOSS_RETRACTED))
-			ret = -EIO;
-		g_hash_table_remove(losses->known, hash_line(line, strlen(line)));
-		losses->rules -= !ret;
+		one.hash = hash_line(line, strlen(line));
+		g_array_append_val(found, one);
 	}
 	free(line);
-	return !ret && (ferror(file) || fdatasync(fileno(file)) < 0) ? -EIO : ret;
+	return ferror(file) ? -EIO : 0;
 }
 
+/* Lock held.  fd: not the one that is added to, of which what is written goes to its end. */
+static int retract_lines(struct losses *losses, int fd, const GArray *found)
+{
+	const ssize_t len = strlen(LOSS_RETRACTED);
+
+	for (guint i = 0; i < found->len; i++) {
+		const struct found_line *line = &g_array_index(found, struct found_line, i);
+
+		if (pwrite(fd, LOSS_RETRACTED, len, line->at) != len)
+			return -EIO;
+		g_hash_table_remove(losses->known, line->hash);
+		losses->rules--;
+	}
+	return 0;
+}
+
+/* Lines are only added, and taken back without a move: so nobody waits while they are looked for.
+ */
 int losses_retract(struct losses *losses, GHashTable *lines)
 {
+	g_autoptr(GArray) found = g_array_new(FALSE, FALSE, sizeof(struct found_line));
 	FILE *file;
 	int fd, ret;
 
 	g_mutex_lock(&losses->lock);
 	fd = openat(losses->dir_fd, LOSSES_FILE, O_RDWR | O_CLOEXEC);
-	file = fd < 0 ? NULL : fdopen(fd, "r+");
-	ret = file ? retract_lines(losses, file, lines) : -errno;
-	if (file)
-		fclose(file);
-	else if (fd >= 0)
-		close(fd);
+	ret = fd < 0 ? -errno : 0;
 	g_mutex_unlock(&losses->lock);
+	file = fd < 0 ? NULL : fdopen(fd, "r+");
+	if (!file && fd >= 0)
+		close(fd);
+	if (!file)
+		return ret ? ret : -ENOMEM;
+	ret = find_lines(file, lines, found);
+	g_mutex_lock(&losses->lock);
+	if (!ret)
+		ret = retract_lines(losses, fd, found);
+	g_mutex_unlock(&losses->lock);
+	if (fdatasync(fd) < 0 && !ret)
+		ret = -EIO;
+	fclose(file);
 	return ret;
 }
 

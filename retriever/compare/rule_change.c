@@ -27,9 +27,11 @@
 #include "retriever/names/fill_page.h"
 #include "retriever/names/one_name.h"
 #include "retriever/objects/damage.h"
+#include "retriever/objects/errors.h"
 #include "retriever/objects/object.h"
 
 #define LOT	   256	 /* objects that wait for the journal and the disk together */
+#define CAME	   16384 /* lines that are taken back together: the whole report is read */
 #define TOLD	   200	 /* of those that stay */
 #define TOLD_BYTES 16384 /* a reply holds 64 KiB, and bytes may be escaped */
 
@@ -53,6 +55,7 @@ struct change {
 	char *root;	   /* the kernel's path of it, with which lines begin */
 	GHashTable *sums;  /* the text of a rule -> struct sum */
 	GHashTable *lines; /* those of rules that the report had */
+	GHashTable *came;  /* of these, those that are to be taken back */
 	GPtrArray *lot;	   /* of struct leaving */
 	GKeyFile *told;
 	size_t told_bytes;
@@ -330,6 +333,19 @@ static void write_down(struct change *c, struct leaving *leaving)
 		leaving->why = "the report cannot be written";
 }
 
+static int forget_errors(void *arg, const struct own_entry *entry)
+{
+	struct retriever *retriever = arg;
+	struct migrate_binding key;
+
+	if (migrate_binding_get(entry->dir_fd, entry->name, &key))
+		return 0;
+	errors_forget(retriever->errors, &key);
+	if (S_ISDIR(entry->st->st_mode))
+		errors_forget_names(retriever->errors, &key);
+	return 0;
+}
+
 /* Looks at it once more in aside/, where no client finds it by its name.  What was changed, or
  * opened, since it was judged gets its name again: -EAGAIN.  1: it cannot.  0: it stays. */
 static int look_aside(struct change *c, struct leaving *leaving, int top_fd, int dir_fd,
@@ -346,6 +362,8 @@ static int look_aside(struct change *c, struct leaving *leaving, int top_fd, int
 		ret = renameat2(from, as, dir_fd, name, RENAME_NOREPLACE) < 0 ? 1 : -EAGAIN;
 		COUNT_SET(c->retriever, exact, 0);
 		aside_count(c->retriever);
+	} else if (errors_count(c->retriever->errors)) {
+		own_walk(from, as, forget_errors, c->retriever);
 	}
 	if (from >= 0)
 		close(from);
@@ -524,7 +542,8 @@ static int find_all_here(struct change *c)
 /* A line whose rule is none any more. */
 struct coming {
 	struct change *c;
-	char *line, *path, *rule;
+	const char *line;
+	char *path, *rule;
 	char *dir, *name;
 	int fd; /* of the directory, or negative */
 	struct object *object;
@@ -543,7 +562,6 @@ static void coming_free(gpointer p)
 		close(coming->fd);
 	if (coming->object)
 		object_unref(coming->object);
-	g_free(coming->line);
 	g_free(coming->path);
 	g_free(coming->rule);
 	g_free(coming->dir);
@@ -688,21 +706,11 @@ static void ask_for_all(GPtrArray *lot)
 	latch_wait(&latch);
 }
 
-/* Their lines go when the objects are durable. */
+/* Their lines may go when the objects are durable. */
 static void end_lot(struct change *c, GPtrArray *lot)
 {
-	g_autoptr(GHashTable) lines = g_hash_table_new(g_str_hash, g_str_equal);
 	const char *why = syncfs(c->retriever->root_fd) < 0 ? "the disk has failed" : NULL;
 
-	for (guint i = 0; i < lot->len; i++) {
-		struct coming *coming = lot->pdata[i];
-
-		coming->why = coming->why ? coming->why : why;
-		if (!coming->why)
-			g_hash_table_add(lines, coming->line);
-	}
-	if (g_hash_table_size(lines) && losses_retract(c->retriever->losses, lines))
-		why = "it is here, and the report cannot be written: try again";
 	for (guint i = 0; i < lot->len; i++) {
 		struct coming *coming = lot->pdata[i];
 
@@ -711,9 +719,18 @@ static void end_lot(struct change *c, GPtrArray *lot)
 			tell(c, coming->path, coming->why);
 			continue;
 		}
+		g_hash_table_add(c->came, (gpointer)coming->line);
 		c->brought++;
 		sum_of(c, coming->rule)->brought++;
 	}
+}
+
+static int take_lines_back(struct change *c)
+{
+	int ret = g_hash_table_size(c->came) ? losses_retract(c->retriever->losses, c->came) : 0;
+
+	g_hash_table_remove_all(c->came);
+	return ret;
 }
 
 static void bring_lot(struct change *c, GPtrArray *lot)
@@ -746,7 +763,7 @@ static void bring_lot(struct change *c, GPtrArray *lot)
 }
 
 /* NULL: the line is none of a rule, or a rule names the object still.  A pattern for directories
- * tells what the object was. */
+ * tells what the object was.  text stays the caller's. */
 static struct coming *parse_coming(struct change *c, const char *text)
 {
 	const size_t len = strlen(c->root);
@@ -759,7 +776,7 @@ static struct coming *parse_coming(struct change *c, const char *text)
 	    line.path[len] == '/' && source_path_ok(line.path + len + 1)) {
 		coming = g_new0(struct coming, 1);
 		*coming = (struct coming){.c = c,
-					  .line = g_strdup(text),
+					  .line = text,
 					  .path = g_strdup(line.path + len + 1),
 					  .rule = g_strdup(line.text),
 					  .fd = -1};
@@ -772,9 +789,10 @@ static struct coming *parse_coming(struct change *c, const char *text)
 	return coming;
 }
 
-static gint by_path(gconstpointer a, gconstpointer b)
+/* By their paths: a directory before what is in it. */
+static gint by_text(gconstpointer a, gconstpointer b)
 {
-	return strcmp((*(struct coming *const *)a)->path, (*(struct coming *const *)b)->path);
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
 /* All lines of rules, and those of the rules that are none any more. */
@@ -791,17 +809,23 @@ static int read_lines(struct change *c, GPtrArray *all)
 	while ((n = getline(&text, &room, file)) > 0) {
 		struct coming *coming;
 
+		char *line;
+
 		text[n - (text[n - 1] == '\n')] = '\0';
-		if (!g_str_has_prefix(text, "rule\t") ||
-		    !g_hash_table_add(c->lines, g_strdup(text)))
+		if (!g_str_has_prefix(text, "rule\t") || g_hash_table_contains(c->lines, text))
 			continue;
-		coming = parse_coming(c, text);
-		if (coming)
-			g_ptr_array_add(all, coming);
+		line = g_strdup(text);
+		g_hash_table_add(c->lines, line);
+		coming = parse_coming(c, line);
+		if (!coming)
+			continue;
+		sum_of(c, coming->rule)->left++;
+		g_ptr_array_add(all, line);
+		coming_free(coming);
 	}
 	free(text);
 	fclose(file);
-	g_ptr_array_sort(all, by_path);
+	g_ptr_array_sort(all, by_text);
 	return 0;
 }
 
@@ -823,22 +847,23 @@ static int bring_all(struct change *c)
 {
 	g_autoptr(GPtrArray) all = g_ptr_array_new();
 	g_autoptr(GPtrArray) lot = g_ptr_array_new_with_free_func(coming_free);
-	int ret = read_lines(c, all);
+	int ret = read_lines(c, all), back;
 
-	for (guint i = 0; i < all->len; i++) {
-		struct coming *coming = all->pdata[i];
+	for (guint i = 0; i < all->len && c->apply && !ret; i++) {
+		struct coming *coming = parse_coming(c, all->pdata[i]);
 
-		sum_of(c, coming->rule)->left++;
-		if (!c->apply || g_atomic_int_get(&c->retriever->closing)) {
-			coming_free(coming);
-			continue;
-		}
+		if (g_atomic_int_get(&c->retriever->closing))
+			ret = -ECANCELED;
 		if (lot->len == LOT || waits_for(lot, coming))
 			bring_lot(c, lot);
 		g_ptr_array_add(lot, coming);
+		if (g_hash_table_size(c->came) >= CAME)
+			ret = take_lines_back(c);
 	}
-	bring_lot(c, lot);
-	return ret;
+	if (!ret)
+		bring_lot(c, lot);
+	back = take_lines_back(c);
+	return ret ? ret : back;
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */
@@ -928,11 +953,13 @@ int rule_change(struct retriever *retriever, const char *argument, char **text)
 	c.clients = clients_new(retriever);
 	c.sums = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
 	c.lines = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+	c.came = g_hash_table_new(g_str_hash, g_str_equal);
 	c.lot = g_ptr_array_new_with_free_func(leaving_free);
 	c.told = g_key_file_new();
 	ret = run_change(&c, text);
 	g_key_file_free(c.told);
 	g_ptr_array_unref(c.lot);
+	g_hash_table_unref(c.came);
 	g_hash_table_unref(c.lines);
 	g_hash_table_unref(c.sums);
 	clients_free(c.clients);

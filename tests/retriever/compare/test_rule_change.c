@@ -10,6 +10,7 @@
 #include "retriever/compare/rule_change.h"
 #include "retriever/copies/leftover.h"
 #include "retriever/objects/damage.h"
+#include "retriever/objects/errors.h"
 
 static struct core core;
 static bool settled = true;
@@ -142,15 +143,33 @@ static void begin(void)
 	core_rule(&core, RULE_EXCLUDE, "*.tmp");
 }
 
+static void fill(const char *name)
+{
+	int fd = core_lookup(&core, name, O_RDONLY | O_DIRECTORY);
+
+	ck_assert_int_eq(core_wait(core_ask_fill(&core, fd, 0)), 0);
+	close(fd);
+}
+
 START_TEST(i12_a_line_before_it_leaves)
 {
+	int fd;
+
 	begin();
+	fill("d/z.tmp");
+	fd = core_lookup(&core, "d/z.tmp/w", O_RDONLY);
+	errors_add_fd(core.retriever->errors, fd, -EIO, QM_LOOKUP_FORBIDDEN);
+	close(fd);
+	fd = core_lookup(&core, "d/z.tmp", O_RDONLY | O_DIRECTORY);
+	errors_add_name(core.retriever->errors, fd, "v", -EIO, QM_LINK_REFUSED, NULL);
+	close(fd);
 	expect("look", "aside=2\n");
 	ck_assert(is_here("d/y.tmp") && is_here("d/z.tmp"));
 	expect("apply", "[rules]\naside=2\nbrought=0\nstays=0\n");
 	ck_assert_uint_eq(asides, 2);
 	ck_assert(!is_here("d/y.tmp") && !is_here("d/z.tmp") && is_here("d/x"));
 	ck_assert(is_here(".migrate/aside/d/z.tmp"));
+	ck_assert_uint_eq(errors_count(core.retriever->errors), 0);
 	expect("apply", "[rules]\naside=0\nbrought=0\nstays=0\n");
 	core_free(&core);
 }
@@ -183,14 +202,6 @@ START_TEST(i7_of_a_client)
 	core_free(&core);
 }
 END_TEST
-
-static void fill(const char *name)
-{
-	int fd = core_lookup(&core, name, O_RDONLY | O_DIRECTORY);
-
-	ck_assert_int_eq(core_wait(core_ask_fill(&core, fd, 0)), 0);
-	close(fd);
-}
 
 /* It was changed when it had been judged already. */
 START_TEST(i7_on_its_way)
