@@ -156,7 +156,6 @@ def whole_files(args):
     there_and_back(args, True)
 
 
-
 @case()
 def left_out_from_the_beginning(args):
     """And then not any more: in directories that are whole, filled, and unfilled; a name of a file that has
@@ -237,6 +236,27 @@ def in_use(args):
     same(migration.ctl('rules', '--apply', '--yes', may_fail=True), None, 'what is done without a journal')
     expect(os.path.lexists(NEW + '/first/x'), 'a file')
     expect(not os.path.lexists(NEW + '/first/a.tmp'), 'what a rule names no more is not brought without a journal')
+
+
+@case()
+def through_handles(args):
+    """A client that has the handles of what was set aside changes it there, or takes something out of it: the old
+    server keeps its own."""
+    migration, client, _ = begin(args)
+    migration.crawl()
+    held = {path: client.walk(path)[0] for path in ('first/a.tmp', 'cache', 'cache/1', 'd/deep.tmp')}
+    set_rules(migration, exclude='*.tmp /cache/', rollback_source=BACK)
+    migration.ctl('rules', '--apply', '--yes')
+    for path in ('first/a.tmp', 'cache/1'):
+        client.write(held[path], 0, b'Z', nfs3.FILE_SYNC)
+    client.remove(held['cache'], '2')
+    client.create(held['cache'], 'new')
+    client.remove(held['d/deep.tmp'], '6')
+    client.remove(client.walk('first')[0], 'gone')
+    same(migration.rollback()['conflicts'], [], 'conflicts')
+    for path in ('first/a.tmp', 'cache/1', 'cache/2', 'd/deep.tmp/6'):
+        same(content(f'{OLD}/{path}'), path.encode() * 20_000, f'{path} there')
+    same([os.path.lexists(f'{OLD}/{path}') for path in ('cache/new', 'first/gone')], [False] * 2, 'what is there')
 
 
 @case()
