@@ -60,6 +60,7 @@ struct change {
 	GKeyFile *told;
 	size_t told_bytes;
 	uint64_t aside, brought, stays, failed;
+	char *unsettled;   /* why the journal tells nothing; it is not waited for again */
 	char *top;	   /* the name in the root that is walked */
 	char *covered_dir; /* the last directory that was asked for */
 	bool covered;	   /* whether a rule names it, or one above it */
@@ -108,6 +109,14 @@ static const char *why_by_answer(enum journal_answer answer)
 	default:
 		return "the journal does not know whether a client has changed it";
 	}
+}
+
+/* NULL: all that clients did until now counts. */
+static const char *settle_change(struct change *c)
+{
+	if (!c->unsettled)
+		clients_settle(c->clients, &c->unsettled);
+	return c->unsettled;
 }
 
 /* Why nothing may be done in the directory: clients made, or moved, it or one above it.  NULL: it
@@ -417,11 +426,12 @@ static void refuse_all(struct change *c, const char *why)
 static void set_lot_aside(struct change *c)
 {
 	g_autoptr(GHashTable) back = g_hash_table_new(g_str_hash, g_str_equal);
-	g_autofree char *why = NULL;
+	const char *why;
 
 	if (!c->lot->len)
 		return;
-	if (!clients_settle(c->clients, &why))
+	why = settle_change(c);
+	if (why)
 		refuse_all(c, why);
 	for (guint i = 0; !why && i < c->lot->len; i++)
 		write_down(c, c->lot->pdata[i]);
@@ -735,12 +745,13 @@ static int take_lines_back(struct change *c)
 
 static void bring_lot(struct change *c, GPtrArray *lot)
 {
-	g_autofree char *why = NULL;
+	const char *why;
 	bool here = false;
 
 	if (!lot->len)
 		return;
-	if (!clients_settle(c->clients, &why)) {
+	why = settle_change(c);
+	if (why) {
 		for (guint i = 0; i < lot->len; i++)
 			tell(c, ((struct coming *)lot->pdata[i])->path, why);
 		g_ptr_array_set_size(lot, 0);
@@ -755,7 +766,7 @@ static void bring_lot(struct change *c, GPtrArray *lot)
 		if (((struct coming *)lot->pdata[i])->latch)
 			judge_answer(lot->pdata[i]);
 	if (here)
-		clients_settle(c->clients, &why);
+		why = settle_change(c);
 	for (guint i = 0; i < lot->len; i++)
 		judge_here(lot->pdata[i], why);
 	end_lot(c, lot);
@@ -895,10 +906,10 @@ static char *change_text(const struct change *c)
 
 static int run_change(struct change *c, char **text)
 {
-	g_autofree char *why = NULL;
+	const char *why = settle_change(c);
 	int ret;
 
-	if (!clients_settle(c->clients, &why)) {
+	if (why) {
 		*text = g_strdup_printf("nothing is set aside or brought: %s", why);
 		return -EAGAIN;
 	}
@@ -964,6 +975,7 @@ int rule_change(struct retriever *retriever, const char *argument, char **text)
 	g_hash_table_unref(c.sums);
 	clients_free(c.clients);
 	g_free(c.covered_dir);
+	g_free(c.unsettled);
 	g_free(c.root);
 	return ret;
 }

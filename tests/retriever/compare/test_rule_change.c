@@ -264,6 +264,21 @@ START_TEST(i7_nobody_can_tell)
 }
 END_TEST
 
+/* Nobody waits for it once for each lot. */
+START_TEST(the_journal_hangs)
+{
+	unsigned before;
+
+	begin();
+	core_shell(&core, "for i in $(seq 600); do echo >$new/d/$i.tmp; done");
+	before = settles;
+	unsettled_at = settles + 2;
+	expect("apply", "[rules]\naside=0\nbrought=0\nstays=602\n");
+	ck_assert_uint_eq(settles, before + 2);
+	core_free(&core);
+}
+END_TEST
+
 /* Lines of two rules. */
 START_TEST(left_out_twice)
 {
@@ -316,6 +331,7 @@ int main(void)
 	tcase_add_test(tcase, i7_of_a_client);
 	tcase_add_test(tcase, i7_on_its_way);
 	tcase_add_test(tcase, i7_nobody_can_tell);
+	tcase_add_test(tcase, the_journal_hangs);
 	tcase_add_test(tcase, left_out_twice);
 	tcase_add_test(tcase, durable_before_its_line_goes);
 	tcase_add_test(tcase, other_rules);
