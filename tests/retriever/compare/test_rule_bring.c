@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* In which order things come, and what does not. */
+#include "tests/retriever/compare/rules_changed.h"
+
+/* Lines of two rules. */
+START_TEST(left_out_twice)
+{
+	begin();
+	expect("apply", "[rules]\naside=2\n");
+	core_shell(&core,
+		   "printf 'rule\t%s\texclude = y.tmp\n' $new/d/y.tmp >>$new/.migrate/report");
+	core_restart(&core);
+	core_rule(&core, RULE_INCLUDE, "none");
+	expect("apply", "brought=3\nstays=0\n");
+	ck_assert(is_here("d/y.tmp") && !is_reported("d/y.tmp"));
+	core_free(&core);
+}
+END_TEST
+
+START_TEST(durable_before_its_line_goes)
+{
+	g_autofree char *path = NULL;
+
+	begin();
+	expect("apply", "[rules]\naside=2\n");
+	core_restart(&core); /* without the rule */
+	core_rule(&core, RULE_INCLUDE, "none");
+	expect("look", "left=2\n");
+	core_shell(&core, "echo > $new/d/y.tmp");
+	path = core_path(&core, "d/y.tmp");
+	ck_assert_int_eq(migrate_binding_get(AT_FDCWD, path, &changed), 0);
+	expect("apply", "brought=1\nstays=1\n"); /* what is there is a client's */
+	ck_assert_uint_eq(retracts, 1);
+	ck_assert(is_here("d/z.tmp") && !is_reported("d/z.tmp"));
+	core_free(&core);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = core_tcase("rule_bring", 60);
+
+	tcase_add_test(tcase, left_out_twice);
+	tcase_add_test(tcase, durable_before_its_line_goes);
+	return run_tcase(tcase);
+}
