@@ -17,18 +17,22 @@ void nameless_stage(struct retriever *retriever, char name[NAMELESS_LEN])
 
 int nameless_make(struct nameless *file, struct retriever *retriever, int dir_fd, mode_t mode)
 {
-	int fd;
+	int staging, fd;
 
-	*file = (struct nameless){.retriever = retriever, .stage_fd = -1};
+	*file = (struct nameless){.stage_fd = -1};
 	if (capabilities_has(&retriever->capabilities, CAPABILITY_NAMELESS)) {
 		fd = openat(dir_fd, ".", O_TMPFILE | HOW, mode);
 		return fd < 0 ? -errno : fd;
 	}
-	file->stage_fd = project_stage(retriever->staging_fd, dir_fd);
+	staging = retriever->staging_fd;
+	file->stage_fd = project_stage(staging, dir_fd);
+	file->closes = file->stage_fd != staging;
 	if (file->stage_fd < 0)
 		return file->stage_fd;
-	nameless_stage(retriever, file->name);
-	fd = openat(file->stage_fd, file->name, O_CREAT | O_EXCL | HOW, mode);
+	do {
+		nameless_stage(retriever, file->name);
+		fd = openat(file->stage_fd, file->name, O_CREAT | O_EXCL | HOW, mode);
+	} while (fd < 0 && errno == EEXIST); /* a start could not remove it */
 	return fd < 0 ? -errno : fd;
 }
 
@@ -46,6 +50,6 @@ void nameless_end(struct nameless *file)
 {
 	if (*file->name)
 		unlinkat(file->stage_fd, file->name, 0);
-	if (file->stage_fd >= 0 && file->stage_fd != file->retriever->staging_fd)
+	if (file->closes && file->stage_fd >= 0)
 		close(file->stage_fd);
 }

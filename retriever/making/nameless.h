@@ -12,9 +12,9 @@
 #define NAMELESS_LEN 32
 
 struct nameless {
-	struct retriever *retriever;
 	int stage_fd;		 /* where it has its name for now, */
 	char name[NAMELESS_LEN]; /* and which; "": it has none */
+	bool closes;		 /* that is its own */
 };
 
 /* Sets name to one in .migrate/staging/ that no other object has. */

@@ -4,6 +4,7 @@
 #include <dirent.h>
 
 #include "retriever/making/nameless.h"
+#include "retriever/objects/private.h"
 
 static struct nameless file;
 
@@ -86,6 +87,47 @@ START_TEST(one_that_a_kill_left_goes)
 }
 END_TEST
 
+/* What a start could not remove is no object that is there already. */
+START_TEST(another_has_its_staged_name)
+{
+	g_autofree char *name = NULL;
+	int root, fd;
+
+	begin_nameless(true);
+	name = g_strdup_printf("%d", core.retriever->staging_serial);
+	ck_assert_int_eq(mkdirat(core.retriever->staging_fd, name, 0700), 0);
+	root = core_root(&core);
+	fd = nameless_make(&file, core.retriever, root, 0600);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(nameless_name(&file, fd, root, "f"), 0);
+	close(fd);
+	nameless_end(&file);
+	ck_assert(is_there(core.root, "f"));
+	ck_assert_uint_eq(staged(), 1);
+	close(root);
+	core_free(&core);
+}
+END_TEST
+
+/* Who has left .migrate/ closes its descriptors, once. */
+START_TEST(the_volume_is_finished_meanwhile)
+{
+	int root, fd, staging;
+
+	begin_nameless(true);
+	root = core_root(&core);
+	staging = core.retriever->staging_fd;
+	fd = nameless_make(&file, core.retriever, root, 0600);
+	ck_assert_int_ge(fd, 0);
+	private_leave(core.retriever);
+	close(fd);
+	nameless_end(&file);
+	ck_assert_int_ge(fcntl(staging, F_GETFD), 0);
+	close(root);
+	core_free(&core);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = core_tcase("nameless", 60);
@@ -93,5 +135,7 @@ int main(void)
 	tcase_add_loop_test(tcase, its_name_comes_last, 0, 2);
 	tcase_add_loop_test(tcase, one_that_got_no_name_is_gone, 0, 2);
 	tcase_add_test(tcase, one_that_a_kill_left_goes);
+	tcase_add_test(tcase, another_has_its_staged_name);
+	tcase_add_test(tcase, the_volume_is_finished_meanwhile);
 	return run_tcase(tcase);
 }
