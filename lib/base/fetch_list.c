@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/base/scratch_file.h"
 #include "lib/base/write_fully.h"
 
 #define HEAD "quickmigrate-fetch 1 %d %" PRId64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n"
@@ -32,16 +33,29 @@ int fetch_list_save(int fd, const struct fetch_list *list)
 	return write_fully(fd, head, sizeof(head), 0);
 }
 
+/* Without a name, or, where the file system has no such files, beside the directory: *staged, which
+ * a crash may leave. */
+static int open_new(int dir_fd, char **staged)
+{
+	int fd = openat(dir_fd, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+
+	if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL))
+		return fd;
+	*staged = g_strdup_printf("../" SCRATCH_PREFIX "%08x", g_random_int());
+	return openat(dir_fd, *staged, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+}
+
 int fetch_list_add(const char *directory, const struct fetch_list *list, const GString *paths,
 		   unsigned *number)
 {
 	int dir_fd = mkdir(directory, 0700) && errno != EEXIST
 			     ? -1
 			     : open(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	int fd = dir_fd < 0 ? -1 : openat(dir_fd, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+	g_autofree char *staged = NULL, *link = NULL;
+	int fd = dir_fd < 0 ? -1 : open_new(dir_fd, &staged);
 	int ret = fd < 0 ? -errno : fetch_list_save(fd, list);
-	g_autofree char *link = g_strdup_printf("/proc/self/fd/%d", fd);
 
+	link = g_strdup_printf("/proc/self/fd/%d", fd);
 	if (!ret)
 		ret = write_fully(fd, paths->str, paths->len, FETCH_LIST_HEAD);
 	if (!ret && fsync(fd))
@@ -49,10 +63,13 @@ int fetch_list_add(const char *directory, const struct fetch_list *list, const G
 	for (*number = 1; !ret; ++*number) {
 		g_autofree char *name = g_strdup_printf("%u", *number);
 
-		if (!linkat(AT_FDCWD, link, dir_fd, name, AT_SYMLINK_FOLLOW))
+		if (!(staged ? renameat2(dir_fd, staged, dir_fd, name, RENAME_NOREPLACE)
+			     : linkat(AT_FDCWD, link, dir_fd, name, AT_SYMLINK_FOLLOW)))
 			break;
 		ret = errno == EEXIST ? 0 : -errno;
 	}
+	if (ret && staged)
+		unlinkat(dir_fd, staged, 0);
 	if (!ret && fsync(dir_fd))
 		ret = -errno;
 	if (fd >= 0)

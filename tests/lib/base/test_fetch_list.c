@@ -28,7 +28,7 @@ START_TEST(comes_back_as_it_was)
 }
 END_TEST
 
-/* Of the list and of its name. */
+/* Of the list and of its name; and nothing else is left. */
 START_TEST(is_durable)
 {
 	char top[] = "/tmp/migrate-fetch-XXXXXX";
