@@ -89,10 +89,11 @@ int private_open(struct retriever *retriever, bool create)
 		close(fd);
 		return MIN(links, staging);
 	}
+	/* before anybody sees that there is a volume */
+	capabilities_find(retriever->root_fd, staging, &retriever->capabilities);
 	retriever->private_fd = fd;
 	retriever->links_fd = links;
 	retriever->staging_fd = staging;
-	capabilities_find(retriever->root_fd, staging, &retriever->capabilities);
 	links_load(retriever);
 	close_fd(retriever->root_hold);
 	retriever->root_hold = -1;

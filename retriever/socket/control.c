@@ -109,7 +109,7 @@ static void set_codes(GKeyFile *f, struct retriever *r)
 /* What the new file system can do, and what is done without it: "yes", or the other way. */
 static void set_capabilities(GKeyFile *f, const struct retriever *r)
 {
-	for (unsigned i = 0; i < CAPABILITIES; i++)
+	for (unsigned i = 0; i < CAPABILITIES && r->private_fd >= 0; i++)
 		if (r->capabilities.tried & 1u << i)
 			g_key_file_set_string(
 				f, "capabilities", capability_key(i),

@@ -2,6 +2,30 @@
 #include "tests/retriever/core_directory.h"
 #include "tests/retriever/core_xattrs.h"
 
+static unsigned probes, probes_seen; /* for the capabilities; and while there was a volume */
+
+static void see_probe(const char *call, int fd, bool after)
+{
+	if (after || strcmp(call, "linkat") != 0)
+		return;
+	probes++;
+	probes_seen += core.retriever->private_fd >= 0;
+}
+
+/* Other threads ask what the file system can do, such as for a status. */
+START_TEST(what_it_can_do_is_known_before_it_is_a_volume)
+{
+	core_make(&core);
+	core_open(&core);
+	atomic_store(&core_hook, see_probe);
+	core_attach(&core);
+	atomic_store(&core_hook, NULL);
+	ck_assert_uint_ge(probes, 2);
+	ck_assert_uint_eq(probes_seen, 0);
+	core_free(&core);
+}
+END_TEST
+
 static void make_in_root(struct core *core, const char *name, mode_t mode)
 {
 	g_autofree char *path = core_path(core, name);
@@ -215,6 +239,7 @@ int main(void)
 {
 	TCase *tcase = core_tcase("private", 60);
 
+	tcase_add_test(tcase, what_it_can_do_is_known_before_it_is_a_volume);
 	tcase_add_test(tcase, one_retriever_per_volume);
 	tcase_add_test(tcase, starts_while_a_door_holds_the_root);
 	tcase_add_test(tcase, i7_a_clients_directory_of_that_name);
