@@ -31,6 +31,7 @@ static mode_t failing_type;
 
 static enum capability without = CAPABILITIES; /* this one */
 static int because = EOPNOTSUPP;
+static bool is_full; /* nothing gets a name */
 
 static bool fails(const char *call)
 {
@@ -44,6 +45,21 @@ static bool lacks(enum capability which)
 	return without == which;
 }
 
+/* By a clock that stands still but for these calls. */
+static gint64 now, rename_us, link_us[5];
+static unsigned links;
+
+gint64 g_get_monotonic_time(void)
+{
+	return now;
+}
+
+static bool takes(bool counts, gint64 us)
+{
+	now += counts ? us : 0;
+	return false;
+}
+
 #define FAILING(name, parameters, fails_besides, ...)                                              \
 	int name parameters                                                                        \
 	{                                                                                          \
@@ -54,10 +70,10 @@ static bool lacks(enum capability which)
 
 /* clang-format off */
 #define NEVER 0
-FAILING(linkat, (int a, const char *b, int c, const char *d, int e), lacks(CAPABILITY_LINKS) && !(e & AT_EMPTY_PATH), a, b, c, d, e)
+FAILING(linkat, (int a, const char *b, int c, const char *d, int e), takes(e & AT_EMPTY_PATH, link_us[e & AT_EMPTY_PATH ? links++ % 5 : 0]) || (lacks(CAPABILITY_LINKS) && !(e & AT_EMPTY_PATH)), a, b, c, d, e)
 FAILING(open_by_handle_at, (int a, struct file_handle *b, int c), lacks(CAPABILITY_HANDLES), a, b, c)
 FAILING(fsetxattr, (int a, const char *b, const void *c, size_t d, int e), lacks(CAPABILITY_MARKS) || (lacks(CAPABILITY_RECORDS) && d == MIGRATE_REC_MAX), a, b, c, d, e)
-FAILING(renameat2, (int a, const char *b, int c, const char *d, unsigned e), (lacks(CAPABILITY_NOREPLACE) && e & RENAME_NOREPLACE) || (lacks(CAPABILITY_EXCHANGE) && e & RENAME_EXCHANGE), a, b, c, d, e)
+FAILING(renameat2, (int a, const char *b, int c, const char *d, unsigned e), takes(e & RENAME_NOREPLACE, rename_us) || (lacks(CAPABILITY_NOREPLACE) && e & RENAME_NOREPLACE) || (lacks(CAPABILITY_EXCHANGE) && e & RENAME_EXCHANGE), a, b, c, d, e)
 FAILING(symlinkat, (const char *a, int b, const char *c), lacks(CAPABILITY_SYMLINKS), a, b, c)
 FAILING(flock, (int a, int b), lacks(CAPABILITY_LOCKS), a, b)
 FAILING(fchown, (int a, uid_t b, gid_t c), lacks(CAPABILITY_ATTRIBUTES), a, b, c)
@@ -82,6 +98,10 @@ int openat(int fd, const char *name, int flags, ...)
 	va_end(args);
 	if (lacks(CAPABILITY_NAMELESS) && (flags & O_TMPFILE) == O_TMPFILE)
 		return -1;
+	if (is_full && flags & O_CREAT) {
+		errno = ENOSPC;
+		return -1;
+	}
 	if (fails("openat") && flags & (O_TMPFILE | O_CREAT) & ~O_DIRECTORY)
 		return -1;
 	return syscall(SYS_openat, fd, name, flags, mode);
@@ -426,6 +446,63 @@ START_TEST(nothing_can_be_tried)
 }
 END_TEST
 
+/* Nor does it hide what the file system has not: when there is room again files are made. */
+START_TEST(a_full_disk_without_nameless_files)
+{
+	struct capabilities found;
+
+	without = CAPABILITY_NAMELESS;
+	is_full = true;
+	found = find();
+	ck_assert_uint_eq(found.lacking, 1u << CAPABILITY_NAMELESS);
+	expect("No space left on device");
+}
+END_TEST
+
+/* As before there was another way. */
+START_TEST(nameless_files_fail_otherwise)
+{
+	struct capabilities found;
+
+	without = CAPABILITY_NAMELESS;
+	because = EIO;
+	found = find();
+	ck_assert_uint_eq(found.lacking, 0);
+	ck_assert(!(found.tried & 1u << CAPABILITY_NAMELESS));
+	expect("Input/output error");
+}
+END_TEST
+
+/* As on ZFS; not on a disk that stands still now and then, or is slow with everything. */
+START_TEST(links_are_slow)
+{
+	static const struct {
+		gint64 links[5], rename;
+		bool lacking;
+	} v[] = {
+		{{330000, 330000, 330000, 330000, 330000}, 7000, true},
+		{{330000, 330000, 330000, 330000, 2000}, 100, false},
+		{{2000, 330000, 330000, 330000, 330000}, 100, false},
+		{{330000, 330000, 330000, 330000, 330000}, 33000, false},
+		{{330000, 330000, 330000, 330000, 7000}, 700, false},
+		{{330000, 330000, 330000, 330000, 7001}, 700, true},
+		{{2001, 2001, 2001, 2001, 2001}, 200, true},
+		{{2000, 2000, 2000, 2000, 2000}, 1, false},
+	};
+	struct capabilities all = find(), found;
+
+	links = 0;
+	memcpy(link_us, v[_i].links, sizeof(link_us));
+	rename_us = v[_i].rename;
+	found = find();
+	ck_assert_uint_eq(found.tried, all.tried);
+	ck_assert_uint_eq(found.lacking,
+			  all.lacking | (v[_i].lacking ? 1u << CAPABILITY_NAMELESS : 0));
+	links = 0;
+	expect(NULL);
+}
+END_TEST
+
 /* What may not be tried may be there. */
 START_TEST(nobody_may_try)
 {
@@ -455,6 +532,9 @@ int main(void)
 	tcase_add_loop_test(tcase, without_each, 0, CAPABILITIES);
 	tcase_add_test(tcase, keys_are_unique);
 	tcase_add_test(tcase, nothing_can_be_tried);
+	tcase_add_test(tcase, a_full_disk_without_nameless_files);
+	tcase_add_test(tcase, nameless_files_fail_otherwise);
+	tcase_add_loop_test(tcase, links_are_slow, 0, 8);
 	tcase_add_test(tcase, nobody_may_try);
 	tcase_add_loop_test(tcase, damaged, 0, 2);
 	return run_tcase(tcase);
