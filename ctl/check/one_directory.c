@@ -348,7 +348,7 @@ static void begin_page(struct listing *listing, const struct backend_batch *batc
 	g_mutex_unlock(&listing->lock);
 }
 
-static int list_once(struct listing *listing)
+static int list_once(struct listing *listing, enum error_code *why)
 {
 	struct backend_request req = {.op = BACKEND_READDIR, .priority = BACKEND_BACKGROUND};
 	uint64_t skip = listing->entries;
@@ -361,15 +361,18 @@ static int list_once(struct listing *listing)
 			begin_page(listing, req.batch, &skip);
 		g_clear_pointer(&req.batch, backend_batch_free);
 	}
+	*why = req.why;
 	return ret;
 }
 
-static void lose_listing(struct listing *listing, int status)
+static void lose_listing(struct listing *listing, int status, enum error_code why)
 {
 	g_autofree char *text = g_strdup_printf(
-		"%s%s: what is in it cannot come: give this machine the rights there, or skip "
-		"it: migratectl skip",
-		listing->entries ? "its listing breaks off: " : "", g_strerror(-status));
+		"%s%s%s", listing->entries ? "its listing breaks off: " : "",
+		why ? error_kind(why)->sentence : g_strerror(-status),
+		why ? ""
+		    : ": what is in it cannot come: give this machine the rights there, or skip "
+		      "it: migratectl skip");
 
 	notices_add(listing->walk->notices, NOTICE_UNLISTED, listing->directory->object.path, text);
 }
@@ -378,17 +381,18 @@ void one_directory_run(struct walk *walk, const struct directory *directory)
 {
 	struct listing listing = {.walk = walk, .directory = directory};
 	const gint64 began = g_get_monotonic_time();
+	enum error_code why;
 	int ret;
 
 	g_mutex_init(&listing.lock);
 	g_cond_init(&listing.answered);
 	listing.folded = g_hash_table_new(g_direct_hash, g_direct_equal);
-	ret = list_once(&listing);
+	ret = list_once(&listing, &why);
 	/* it changed meanwhile, or connections ended under it */
 	for (unsigned i = 0; ret == -EBADMSG && i < RESTARTS_MAX; i++)
-		ret = list_once(&listing);
+		ret = list_once(&listing, &why);
 	if (ret && ret != -ECANCELED && ret != -ENOENT && ret != -ESTALE)
-		lose_listing(&listing, ret);
+		lose_listing(&listing, ret, why);
 	g_mutex_lock(&walk->lock);
 	walk->spoiled |= ret == -ECANCELED;
 	tally_listed(walk->tally, directory->object.path, listing.entries, listing.bytes,

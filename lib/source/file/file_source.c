@@ -571,6 +571,13 @@ static bool open_root(struct file_backend *file, const char *url, GError **error
 	if (!path)
 		return false;
 	file->root_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (file->root_fd >= 0 && fgetxattr(file->root_fd, MIGRATE_XATTR, NULL, 0) >= 0)
+		return error_set(
+			error, EINVAL,
+			"%s: %s is itself being migrated, or is a copy of such a tree that "
+			"was made past its doors, and does not have all bytes: finalize that "
+			"migration first",
+			url, path);
 	if (file->root_fd >= 0)
 		return true;
 	return error_set(error, errno,

@@ -72,6 +72,8 @@ static void lose_xattr(const char *name, struct source_xattrs *xattrs)
 				   "%s: file capabilities are not carried; set them with "
 				   "setcap",
 				   name);
+	else if (strcmp(name, MIGRATE_XATTR) == 0)
+		source_xattrs_lose(xattrs, "%s: %s", name, error_kind(QM_STUB_THERE)->cause);
 	else if (strcmp(name, NFS4_ACL) == 0)
 		source_xattrs_lose(xattrs, "%s: ACLs of NFS version 4 are not carried", name);
 	else

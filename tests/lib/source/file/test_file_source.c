@@ -108,6 +108,7 @@ END_TEST
 START_TEST(i1_stubs_of_another_migration_are_not_read)
 {
 	struct backend_request req;
+	GError *error = NULL;
 
 	ck_assert_int_eq(mkdir("/mnt/tree/dir", 0755), 0);
 	ck_assert_int_eq(setxattr("/mnt/tree/file", MIGRATE_XATTR, "any", 3, 0), 0);
@@ -123,6 +124,10 @@ START_TEST(i1_stubs_of_another_migration_are_not_read)
 	ck_assert_int_eq(run(backend, &req), 0);
 	ck_assert(!req.xattrs->data);
 	source_xattrs_free(req.xattrs);
+	ck_assert_int_eq(setxattr("/mnt/tree", MIGRATE_XATTR, "any", 3, 0), 0);
+	ck_assert_ptr_null(open_url("file:///mnt/tree", &error));
+	ck_assert(strstr(error->message, "finalize that migration first"));
+	g_error_free(error);
 }
 END_TEST
 
