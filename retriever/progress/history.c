@@ -174,15 +174,15 @@ void history_save(struct retriever *retriever)
 	size_t len;
 	bool dirty;
 
+	/* before the text is made, so that the last one that is stored is the newest */
+	g_mutex_lock(&retriever->save_lock);
 	g_mutex_lock(&history->lock);
 	dirty = history->dirty;
 	g_mutex_unlock(&history->lock);
-	if (!dirty)
-		return;
-	text = history_text(history, &len);
-	g_mutex_lock(&retriever->save_lock);
-	if (retriever->private_fd >= 0)
+	if (dirty && retriever->private_fd >= 0) {
+		text = history_text(history, &len);
 		own_save(retriever->private_fd, HISTORY_FILE, text, len);
+	}
 	g_mutex_unlock(&retriever->save_lock);
 }
 

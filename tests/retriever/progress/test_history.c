@@ -192,10 +192,54 @@ START_TEST(several_threads_of_a_volume)
 }
 END_TEST
 
+static atomic_int saver; /* its thread's id */
+
+static void *save_beside(void *arg)
+{
+	saver = gettid();
+	history_save(arg);
+	return NULL;
+}
+
+static bool saver_waits(void)
+{
+	g_autofree char *path = g_strdup_printf("/proc/self/task/%d/stat", saver), *text = NULL;
+
+	return saver && g_file_get_contents(path, &text, NULL, NULL) &&
+	       g_str_has_prefix(strrchr(text, ')'), ") S");
+}
+
+/* While a save waits for another one its text grows older. */
+START_TEST(the_newest_is_stored)
+{
+	struct retriever *r;
+	pthread_t thread;
+
+	core_make(&core);
+	core_open(&core);
+	core_attach(&core);
+	r = core.retriever;
+	history_reset(r);
+	add(r->history, 1000, 1);
+	g_mutex_lock(&r->save_lock);
+	ck_assert_int_eq(pthread_create(&thread, NULL, save_beside, r), 0);
+	while (!saver_waits())
+		sched_yield();
+	add(r->history, 1000 + HISTORY_INTERVAL, 2);
+	g_mutex_unlock(&r->save_lock);
+	pthread_join(thread, NULL);
+	history_reset(r);
+	history_load(r);
+	ck_assert_uint_eq(r->history->points->len, 2);
+	core_free(&core);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = core_tcase("history", 60);
 
+	tcase_add_test(tcase, the_newest_is_stored);
 	tcase_add_test(tcase, bounded);
 	tcase_add_test(tcase, spared);
 	tcase_add_test(tcase, damaged);
