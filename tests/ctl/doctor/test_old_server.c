@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "lib/schemes.h"
 #include "tests/ctl/doctor/told.h"
 #include "tests/retriever/core_tsan.h"
 
@@ -68,6 +69,45 @@ START_TEST(one_that_is_not_asked)
 }
 END_TEST
 
+static int lets; /* of struct backend_ops's writable() */
+
+static int tell_lets(struct backend *backend)
+{
+	return lets;
+}
+
+/* The linker wraps it: of an NFS server, which is none. */
+struct backend *__real_scheme_open(const struct volume_config *config, struct source_object *root,
+				   struct source_attr *attr, GError **error);
+struct backend *__wrap_scheme_open(const struct volume_config *config, struct source_object *root,
+				   struct source_attr *attr, GError **error);
+struct backend *__wrap_scheme_open(const struct volume_config *config, struct source_object *root,
+				   struct source_attr *attr, GError **error)
+{
+	static struct backend_ops ops;
+	struct volume_config local = *config;
+	const bool nowhere = g_str_has_prefix(config->source, "nfs://nowhere");
+
+	if (nowhere)
+		local.source = (char *)"file:///";
+	struct backend *backend = __real_scheme_open(&local, root, attr, error);
+	if (nowhere) {
+		ops = *backend->ops;
+		ops.writable = tell_lets;
+		backend->ops = &ops;
+	}
+	return backend;
+}
+
+/* Who does not tell is not known to let. */
+START_TEST(one_that_may_be_written_to)
+{
+	volume.source = (char *)"nfs://nowhere/old";
+	for (lets = -1; lets <= 1; lets++)
+		ck_assert_int_eq(old_server_is_writable(&volume, 30000), lets > 0);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = tcase_create("old_server");
@@ -76,5 +116,6 @@ int main(void)
 	tcase_add_test(tcase, one_that_refuses);
 	tcase_add_test(tcase, one_that_hangs);
 	tcase_add_test(tcase, one_that_is_not_asked);
+	tcase_add_test(tcase, one_that_may_be_written_to);
 	return run_tcase(tcase);
 }

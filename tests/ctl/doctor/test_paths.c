@@ -3,6 +3,7 @@
 
 #include <glib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -44,10 +45,23 @@ START_TEST(the_first_that_is_silent)
 }
 END_TEST
 
+/* Without descriptors none was asked: what is said of the first is said, and nothing of others. */
+START_TEST(no_descriptors)
+{
+	struct rlimit limit;
+
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &(struct rlimit){3, limit.rlim_max}), 0);
+	find("/", (const char *const[]){"/", "/proc", NULL}, 60000);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = tcase_create("paths");
 
 	tcase_add_test(tcase, the_first_that_is_silent);
+	tcase_add_test(tcase, no_descriptors);
 	return run_tcase(tcase);
 }

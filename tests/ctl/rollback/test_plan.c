@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "ctl/rollback/plan.h"
 
+#include <sys/inotify.h>
+
 #include "ctl/rollback/find_old.h"
 #include "tests/ctl/rollback/trees.h"
 
@@ -310,6 +312,29 @@ START_TEST(scanned)
 }
 END_TEST
 
+/* What a directory that is compared has is looked for nowhere else. */
+START_TEST(no_search_for_what_has_its_name)
+{
+	char events[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
+	const int in = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	struct way way;
+
+	trees_make(FILL);
+	const struct migrate_binding a2 = handle_of("a/2");
+	sh("echo ours >>" NEW_TREE "/a/2");
+	journal_store_touch(journal, &a2, JOURNAL_DATA, NULL);
+	make("a/new", "echo new >a/new");
+	trees_commit();
+	journal_store_close(journal);
+	ck_assert_int_ge(inotify_add_watch(in, NEW_TREE "/e/empty", IN_OPEN), 0);
+	way_open(&way);
+	ck_assert_uint_eq(way.tree->conflicts->len, 0);
+	ck_assert_int_lt(read(in, events, sizeof(events)), 0);
+	way_close(&way);
+	close(in);
+}
+END_TEST
+
 /* Two names of one file there are two files here, which the report says. */
 START_TEST(parted)
 {
@@ -487,6 +512,7 @@ int main(void)
 	tcase_add_test(tcase, one_link_goes);
 	tcase_add_test(tcase, i10_what_was_left_there);
 	tcase_add_test(tcase, scanned);
+	tcase_add_test(tcase, no_search_for_what_has_its_name);
 	tcase_add_test(tcase, parted);
 	tcase_add_test(tcase, changed_in_the_second_of_the_switch);
 	return run_tcase(tcase);

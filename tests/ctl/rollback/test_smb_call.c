@@ -23,6 +23,9 @@ START_TEST(asked_and_told)
 	ck_assert_str_eq(smb_call_base(call), "");
 	ck_assert_int_eq(get(call, "file"), 0);
 	ck_assert_int_eq(smb_call_change(call, "file", ":stream:$DATA", &nothing, ""), 0);
+	longest[255] = '\0';
+	ck_assert_int_eq(smb_call_change(call, "file", longest, &nothing, ""), 0);
+	longest[255] = 'x';
 	ck_assert_int_eq(get(call, longest), -ENAMETOOLONG);
 	ck_assert_int_eq(smb_call_change(call, longest, "", &nothing, ""), -ENAMETOOLONG);
 	smb_call_close(call);
@@ -52,6 +55,7 @@ static void refused(const char *share, const char *why)
 
 	ck_assert_ptr_null(call_share(share, &message));
 	ck_assert_msg(strstr(message, why) != NULL, "%s", message);
+	ck_assert_msg(!strstr(message, "made again"), "%s", message);
 	ck_assert_msg(!strstr(message, " smb-") && !strstr(message, "secret\n"), "%s", message);
 }
 
@@ -60,6 +64,7 @@ START_TEST(not_opened)
 	refused("fails-4-c000006a", "correct the file of rollback-password-file");
 	refused("fails-4-c0000064", "correct the user in rollback-source");
 	refused("fails-7-c00000cc", "correct rollback-source");
+	refused("fails-10-c000020d", "the connection was lost (status ");
 	refused("fails-11-0", "migrate-smb-writer failed");
 	config.rollback_password_file = NULL;
 	refused("good", "set rollback-password-file to its path, or rollback-ccache");

@@ -238,6 +238,23 @@ START_TEST(many_threads)
 }
 END_TEST
 
+/* So that those that are remembered stay some MB, the first is forgotten, and written once more. */
+START_TEST(very_many)
+{
+	enum { KNOWN = 300000 };
+	struct losses *losses = losses_new(dir);
+
+	for (unsigned i = 0; i <= KNOWN; i++) {
+		char path[16];
+
+		snprintf(path, sizeof(path), "/%u", i % KNOWN);
+		ck_assert_int_eq(losses_add(losses, LOSS_ACL, path, "x"), 0);
+	}
+	ck_assert_uint_eq(losses_count(losses), KNOWN + 1);
+	losses_free(losses);
+}
+END_TEST
+
 /* In place, so that who reads on finds the lines behind it. */
 START_TEST(taken_back)
 {
@@ -334,6 +351,7 @@ int main(void)
 	tcase_add_test(tcase, kept);
 	tcase_add_test(tcase, names);
 	tcase_add_test(tcase, taken_back);
+	tcase_add_test(tcase, very_many);
 	tcase_add_test(tcase, no_directory);
 	tcase_add_test(tcase, many_threads);
 	tcase_add_test(tcase, several_threads);

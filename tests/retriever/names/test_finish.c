@@ -9,6 +9,8 @@
 #include <sys/statfs.h>
 #include <sys/sysmacros.h>
 
+#include "retriever/copies/copy_mark.h"
+
 static atomic_bool hide_types; /* as file systems that do not keep them in directories */
 
 struct dirent *readdir(DIR *dir)
@@ -376,6 +378,26 @@ START_TEST(i5_a_directory_called_migrate)
 }
 END_TEST
 
+/* So that the next run of a copy does not set its attributes anew. */
+START_TEST(a_directory_of_a_copy_is_marked)
+{
+	uint64_t fileid;
+	int64_t ctime;
+	int root;
+
+	core_make(&core);
+	core_start(&core);
+	root = core_root(&core);
+	ck_assert_int_eq(fill(root), 0);
+	ck_assert_int_eq(copy_mark_get(root, &fileid, &ctime), 0);
+	core.retriever->copying = true;
+	ck_assert_int_eq(core_finish(&core, root), 0);
+	core.retriever->copying = false;
+	ck_assert_int_eq(copy_mark_get(root, &fileid, &ctime), 1);
+	core_free_with(&core, root);
+}
+END_TEST
+
 /* It may be a tape. */
 START_TEST(what_is_no_file_is_not_opened)
 {
@@ -496,6 +518,7 @@ int main(void)
 	tcase_add_test(tcase, i5_a_file_that_rounds_leave);
 	tcase_add_test(tcase, i5_a_fill_during_a_finish);
 	tcase_add_test(tcase, i5_a_directory_called_migrate);
+	tcase_add_test(tcase, a_directory_of_a_copy_is_marked);
 	tcase_add_test(tcase, what_is_no_file_is_not_opened);
 	return run_tcase(tcase);
 }

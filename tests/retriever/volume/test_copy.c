@@ -2,6 +2,9 @@
 #include "tests/retriever/core_copy.h"
 #include "tests/retriever/core_opens.h"
 
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+
 #include "lib/report/omissions.h"
 #include "retriever/copies/listing_entries.h"
 #include "retriever/copies/prior.h"
@@ -596,6 +599,45 @@ START_TEST(accepting_with_the_switch)
 }
 END_TEST
 
+static bool
+	in_project; /* but for the copy all is in project 7, and what is made in it inherits it */
+static bool given;  /* the copy was given it */
+
+int ioctl(int fd, unsigned long request, ...)
+{
+	va_list args;
+
+	va_start(args, request);
+	struct fsxattr *attr = va_arg(args, void *);
+	va_end(args);
+	if (in_project && (request == FS_IOC_FSGETXATTR || request == FS_IOC_FSSETXATTR)) {
+		g_autofree char *link = g_strdup_printf("/proc/self/fd/%d", fd);
+		g_autofree char *path = g_file_read_link(link, NULL);
+		const bool copy = path && g_str_has_suffix(path, "/" COPY_DIR);
+
+		given |= copy && request == FS_IOC_FSSETXATTR && attr->fsx_projid == 7;
+		if (request == FS_IOC_FSGETXATTR)
+			*attr = (struct fsxattr){.fsx_projid = copy ? 0 : 7,
+						 .fsx_xflags = FS_XFLAG_PROJINHERIT};
+		return 0;
+	}
+	return (int)syscall(SYS_ioctl, fd, request, attr);
+}
+
+/* What it counts for is what is going to be there. */
+START_TEST(a_copy_is_of_its_volume_s_project)
+{
+	make_source();
+	core_open(&core);
+	in_project = true;
+	ck_assert_int_eq(copy_try_begin(false), -ERESTART);
+	in_project = false;
+	ck_assert(given);
+	core_close(&core);
+	core_free(&core);
+}
+END_TEST
+
 START_TEST(refusals)
 {
 	g_autofree char *message = NULL, *again = NULL, *third = NULL;
@@ -679,6 +721,7 @@ int main(void)
 	tcase_add_test(tcase, another_handle_of_the_root);
 	tcase_add_test(tcase, a_tenth_of_the_names);
 	tcase_add_test(tcase, accepting_with_the_switch);
+	tcase_add_test(tcase, a_copy_is_of_its_volume_s_project);
 	tcase_add_test(tcase, refusals);
 	tcase_add_test(tcase, refusals_of_a_copy);
 	tcase_add_test(tcase, the_switch);

@@ -145,6 +145,31 @@ START_TEST(all_its_names)
 }
 END_TEST
 
+static atomic_uint listings; /* of names of the root */
+
+struct dirent *readdir(DIR *dir)
+{
+	struct dirent *(*real)(DIR *) = dlsym(RTLD_NEXT, "readdir");
+
+	struct stat st, root;
+
+	if (core.root && !fstat(dirfd(dir), &st) && !stat(core.root, &root))
+		listings += st.st_ino == root.st_ino && st.st_dev == root.st_dev;
+	return real(dir);
+}
+
+/* All are where they were listed: the tree is not read for others. */
+START_TEST(nothing_is_searched_for_known_names)
+{
+	int fd = begin_refused(1, -EACCES);
+
+	listings = 0;
+	ck_assert_int_eq(leaves(fd, "f0", 1), 0);
+	ck_assert_uint_eq(listings, 0);
+	end(fd);
+}
+END_TEST
+
 /* I7: what clients wrote is not given up. */
 START_TEST(i7_what_clients_changed)
 {
@@ -372,6 +397,7 @@ int main(void)
 	tcase_add_test(tcase, i4_it_goes);
 	tcase_add_test(tcase, i12_written_down_first);
 	tcase_add_test(tcase, all_its_names);
+	tcase_add_test(tcase, nothing_is_searched_for_known_names);
 	tcase_add_test(tcase, i7_what_clients_changed);
 	tcase_add_test(tcase, i7_a_client_is_faster);
 	tcase_add_test(tcase, i12_the_answer_decides);

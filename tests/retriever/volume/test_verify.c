@@ -142,6 +142,24 @@ START_TEST(i12_what_cannot_be_looked_at)
 }
 END_TEST
 
+START_TEST(i12_a_root_that_cannot_be_looked_at)
+{
+	g_autofree char *message = NULL;
+	struct verify_count count;
+	int root;
+
+	core_make(&core);
+	core_open(&core);
+	core_attach(&core);
+	root = core.retriever->root_fd;
+	core.retriever->root_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	close(core.retriever->root_fd); /* as fstat() fails of one that is lost */
+	ck_assert_int_lt(verify_volume(core.retriever, false, &count, &message), 0);
+	core.retriever->root_fd = root;
+	core_free(&core);
+}
+END_TEST
+
 START_TEST(gives_up_when_closing)
 {
 	struct verify_count count;
@@ -369,6 +387,7 @@ int main(void)
 	tcase_add_test(tcase, i7_what_was_written_before_a_kill);
 	tcase_add_loop_test(tcase, i4_moved_behind_the_walk, 0, BEHINDS);
 	tcase_add_test(tcase, i12_what_cannot_be_looked_at);
+	tcase_add_test(tcase, i12_a_root_that_cannot_be_looked_at);
 	tcase_add_test(tcase, gives_up_when_closing);
 	return run_tcase(tcase);
 }
