@@ -4,6 +4,7 @@
 layers over this machine's /etc, /usr and /var."""
 import glob
 import os
+import shutil
 import subprocess
 import sys
 
@@ -49,6 +50,7 @@ def installed_used_and_removed(args):
     main_ones = [path for path in glob.glob(directory + '/*.deb') if 'dbgsym' not in path]
     same(len(main_ones), 4, f'packages besides dbgsym in {directory}')
     layered('/etc', '/usr', '/var')
+    shutil.rmtree('/var/lib/quickmigrate', ignore_errors=True)      # of a machine that has used it
     before, processes = files(), running()
     dpkg('-i', *main_ones)
     same(running() - processes - {str(os.getpid())}, set(), 'installing starts nothing')
