@@ -120,6 +120,12 @@ static unsigned window_of(const struct crawl *crawl)
 	return crawl->progress.paused ? 0 : crawl->window.size;
 }
 
+/* Of what no list names: it waits for those. */
+static unsigned window_of_rest(const struct crawl *crawl)
+{
+	return lists_any(&crawl->lists) ? 0 : window_of(crawl);
+}
+
 /* Waits for an event, at most timeout_ms (-1: without limit), and handles it.  Lists are worked on
  * whatever else is done. */
 static void poll_once(struct crawl *crawl, int timeout_ms)
@@ -139,7 +145,7 @@ static void poll_once(struct crawl *crawl, int timeout_ms)
 	if (wait >= 0)
 		timeout_ms = MIN(timeout_ms, wait);
 	if (crawl->touched.known)
-		touched_step(&crawl->touched, window_of(crawl), now);
+		touched_step(&crawl->touched, window_of_rest(crawl), now);
 	poll(fds, G_N_ELEMENTS(fds), timeout_ms);
 	if (fds[1].revents && read(crawl->signal_fd, &info, sizeof(info)) > 0)
 		crawl->stop = true;
@@ -210,8 +216,7 @@ static void do_pass(struct crawl *crawl, enum policy_step step)
 {
 	begin_pass(crawl, step);
 	while (!walk_over(crawl->walk) && going_on(crawl)) {
-		unsigned window = lists_any(&crawl->lists) ? 0 : window_of(crawl);
-		int wait = walk_step(crawl->walk, window, clock_ms());
+		int wait = walk_step(crawl->walk, window_of_rest(crawl), clock_ms());
 
 		if (!walk_over(crawl->walk))
 			poll_once(crawl, wait);

@@ -25,9 +25,10 @@
 #include "crawler/paths.h"
 #include "crawler/policy.h"
 
-/* Steps of local work after which walk_step() returns, so that the caller looks at its
- * descriptors. */
-#define STEPS 256
+/* Steps of local work, and files whose times are looked at, after which walk_step() returns, so
+ * that the caller looks at its descriptors. */
+#define STEPS  256
+#define LOOKED 4096
 /* Requests to finish, and for single files, that are under way at a time; the window is for fills.
  */
 #define MAX_FINISHING 64
@@ -593,10 +594,11 @@ static struct node *to_finish(struct walk *walk, int64_t *soonest)
 
 int walk_step(struct walk *walk, unsigned window, int64_t now)
 {
+	const uint64_t most = walk->ages.files + LOOKED;
 	int64_t soonest = INT64_MAX;
 
 	walk->now = now;
-	for (unsigned i = 0; i < STEPS; i++) {
+	for (unsigned i = 0; i < STEPS && walk->ages.files < most; i++) {
 		struct node *node = g_queue_pop_head(&walk->answered);
 
 		if (node)

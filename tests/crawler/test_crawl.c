@@ -14,6 +14,7 @@
 #include "common/protocol.h"
 #include "common/record.h"
 #include "crawler/crawl.h"
+#include "lib/base/fetch_list.h"
 #include "tests/crawler/tree.h"
 #include "tests/suite.h"
 
@@ -22,10 +23,11 @@
 
 static const char *state = "migrating";
 static unsigned errors, fills, finishes, data_fills, touched_fills;
-static ino_t touched;	       /* a client waits for a file in this directory */
-static unsigned hang_up_after; /* requests, then the connection is closed once; 0: never */
-static unsigned stop_after;    /* fills, then SIGTERM is sent; 0: never */
-static ino_t refused;	       /* finishing this directory says "again" for ever */
+static unsigned others, before_list; /* data for no list; those before a list's last fill */
+static ino_t touched;		     /* a client waits for a file in this directory */
+static unsigned hang_up_after;	     /* requests, then the connection is closed once; 0: never */
+static unsigned stop_after;	     /* fills, then SIGTERM is sent; 0: never */
+static ino_t refused;		     /* finishing this directory says "again" for ever */
 static bool wrong_version;
 static pthread_t thread;
 static int listener;
@@ -96,6 +98,10 @@ static int do_fill(int fd, unsigned flags)
 
 	fills++;
 	data_fills += (flags & MIGRATE_DATA) != 0;
+	if (flags & MIGRATE_FIRST)
+		before_list = others;
+	else if (flags & MIGRATE_DATA)
+		others++;
 	if (flags & MIGRATE_DATA && fstat(fd, &st) == 0 && st.st_ino == touched)
 		touched_fills++;
 	if (fills == stop_after)
@@ -256,6 +262,29 @@ START_TEST(recent_first)
 }
 END_TEST
 
+START_TEST(a_list_comes_before_what_is_touched)
+{
+	const struct fetch_list list = {.paths = 1};
+	const char path[] = "a/b/d/e/f";
+	g_autoptr(GString) paths = g_string_new_len(path, sizeof(path));
+	struct stat st;
+	unsigned number;
+
+	unfinished_dir(ROOT "/a/b/d");
+	unfinished_dir(ROOT "/a/b/d/e");
+	unfinished_dir(ROOT "/a/b/d/e/f");
+	ck_assert_int_eq(mkdir(ROOT "/" MIGRATE_PRIVATE_DIR, 0700), 0);
+	ck_assert_int_eq(fetch_list_add(ROOT "/" FETCH_LIST_DIR, &list, paths, &number), 0);
+	ck_assert_int_eq(stat(ROOT "/a/b", &st), 0);
+	touched = st.st_ino;
+	options.has_order = true;
+	options.order = ORDER_RECENT_FIRST;
+	after(CRAWL_WHOLE);
+	ck_assert_uint_eq(before_list, 0);
+	ck_assert_uint_ge(touched_fills, 2);
+}
+END_TEST
+
 START_TEST(metadata_only)
 {
 	options.metadata_only = true;
@@ -324,6 +353,7 @@ int main(void)
 	tcase_add_test(tcase, namespace_first);
 	tcase_add_test(tcase, depth_first);
 	tcase_add_test(tcase, recent_first);
+	tcase_add_test(tcase, a_list_comes_before_what_is_touched);
 	tcase_add_test(tcase, metadata_only);
 	tcase_add_test(tcase, unattached);
 	tcase_add_test(tcase, other_version);

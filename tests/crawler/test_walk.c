@@ -340,6 +340,23 @@ START_TEST(recent_file_in_a_later_part)
 }
 END_TEST
 
+/* Whoever calls is not kept waiting by a disk that has to tell the times of all files. */
+START_TEST(looks_at_some_files_at_a_time)
+{
+	default_state = MIGRATE_FILLED;
+	tree_dirs((const char *const[]){"a", "b", "c", NULL});
+	for (unsigned i = 0; i < 9000; i++) {
+		g_autofree char *path = g_strdup_printf("%c/%u", "abc"[i % 3], i);
+		file_of(path, 1, 1);
+	}
+	walk_begin_recent(walk, SINCE, UNTIL);
+	ck_assert_int_eq(walk_step(walk, 2, now), 0);
+	ck_assert(!walk_over(walk));
+	ck_assert_int_eq(walk_step(walk, 2, now), -1);
+	ck_assert(walk_over(walk));
+}
+END_TEST
+
 START_TEST(private_is_left_alone)
 {
 	tree_dirs((const char *const[]){MIGRATE_PRIVATE_DIR, "a", NULL});
@@ -685,6 +702,7 @@ int main(void)
 	tcase_add_test(tcase, recent_files_come_with_the_names);
 	tcase_add_test(tcase, reads_of_all_tell_nothing);
 	tcase_add_test(tcase, recent_file_in_a_later_part);
+	tcase_add_test(tcase, looks_at_some_files_at_a_time);
 	tcase_add_test(tcase, private_is_left_alone);
 	tcase_add_test(tcase, window_is_kept);
 	tcase_add_test(tcase, finish_waits_while_others_are_filled);
