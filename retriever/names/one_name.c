@@ -292,11 +292,12 @@ static void looked_up(struct name_request *n)
 		not_found_alone(n);
 		return;
 	}
-	if (req->why) /* of this name alone */
+	if (req->why && req->why != QM_STUB_THERE) /* of this name alone */
 		errors_add_name(retriever->errors, n->object->fd, n->name, req->status, req->why,
 				NULL);
 	else if (refused(req->status))
-		errors_add_fd(retriever->errors, n->object->fd, req->status, QM_LOOKUP_FORBIDDEN);
+		errors_add_fd(retriever->errors, n->object->fd, req->status,
+			      req->why ? req->why : QM_LOOKUP_FORBIDDEN);
 	if (req->status) {
 		bool stale = req->status == -ESTALE || req->status == -ENOTDIR;
 

@@ -165,19 +165,36 @@ static int reopen_to_read(int fd, int flags)
 	return opened;
 }
 
-/* reopen_to_read() for what req asks for, or what is to be answered.  What another migration has
- * not brought there, or what was copied past its doors, would be read as zeros or as nothing. */
-static int open_whole(int fd, int flags, struct backend_request *req)
+/* 1: it has a stub record.  0: it has none.  A status with errno: that cannot be told.  fd: O_PATH
+ * or not.  A network file system answers without a round trip. */
+static int is_stub(int fd)
 {
-	int opened = reopen_to_read(fd, flags);
+	char path[sizeof("/proc/self/fd/") + 3 * sizeof(int)];
 
-	if (opened < 0)
-		return status_of(errno);
-	if (fgetxattr(opened, MIGRATE_XATTR, NULL, 0) < 0)
-		return opened;
-	close(opened);
+	g_snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (getxattr(path, MIGRATE_XATTR, NULL, 0) >= 0)
+		return 1;
+	return errno == ENODATA || errno == EOPNOTSUPP ? 0 : status_of(errno);
+}
+
+/* 0, or what is to be answered.  What another migration has not brought there, or what was copied
+ * past its doors, would be read as zeros or as nothing. */
+static int refuse_stub(int fd, struct backend_request *req)
+{
+	int stub = is_stub(fd);
+
+	if (stub <= 0)
+		return stub;
 	req->why = QM_STUB_THERE;
 	return -EREMOTEIO;
+}
+
+/* reopen_to_read() for what req asks for, or what is to be answered. */
+static int open_whole(int fd, int flags, struct backend_request *req)
+{
+	int ret = refuse_stub(fd, req), opened = ret ? ret : reopen_to_read(fd, flags);
+
+	return !ret && opened < 0 ? status_of(errno) : opened;
 }
 
 static int get_attr(const struct file_backend *file, int fd, struct source_attr *attr,
@@ -243,8 +260,11 @@ static int open_named(int dir, const struct backend_request *req)
 static int do_lookup(const struct file_backend *file, int dir, struct backend_request *req,
 		     struct scratch *scratch)
 {
-	int fd = open_named(dir, req), ret;
+	/* the name may be one that has not come there */
+	int fd = req->up ? 0 : refuse_stub(dir, req), ret;
 
+	if (!fd)
+		fd = open_named(dir, req);
 	if (fd < 0)
 		return fd;
 	ret = get_attr(file, fd, &req->attr, scratch) < 0 ? status_of(errno) : 0;
@@ -471,8 +491,11 @@ static void tell_flags(int fd, bool file, struct source_xattrs *xattrs)
 static int do_xattrs(const struct file_backend *file, int fd, struct backend_request *req,
 		     struct scratch *scratch)
 {
-	int ret;
+	/* of an empty one nobody reads the data */
+	int ret = S_ISREG(req->attr.mode) && !req->attr.size ? refuse_stub(fd, req) : 0;
 
+	if (ret)
+		return ret;
 	req->xattrs = source_xattrs_new();
 	ret = file_get_xattrs(fd, file->nfs4_acls, memory_of(scratch), req->xattrs);
 	if (ret == 0 && (S_ISREG(req->attr.mode) || S_ISDIR(req->attr.mode)))
@@ -567,18 +590,20 @@ static char *path_of_url(const char *url, GError **error)
 static bool open_root(struct file_backend *file, const char *url, GError **error)
 {
 	g_autofree char *path = path_of_url(url, error);
+	int stub;
 
 	if (!path)
 		return false;
 	file->root_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (file->root_fd >= 0 && fgetxattr(file->root_fd, MIGRATE_XATTR, NULL, 0) >= 0)
+	stub = file->root_fd >= 0 ? is_stub(file->root_fd) : 0;
+	if (stub > 0)
 		return error_set(
 			error, EINVAL,
 			"%s: %s is itself being migrated, or is a copy of such a tree that "
 			"was made past its doors, and does not have all bytes: finalize that "
 			"migration first",
 			url, path);
-	if (file->root_fd >= 0)
+	if (file->root_fd >= 0 && !stub)
 		return true;
 	return error_set(error, errno,
 			 "%s: %s cannot be opened (%s); mount or create that directory, or name "

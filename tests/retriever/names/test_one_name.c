@@ -116,6 +116,26 @@ START_TEST(i12_a_directory_that_refuses)
 }
 END_TEST
 
+/* What it has not got yet is not there, and is no name that nobody has. */
+START_TEST(i1_a_directory_that_is_a_stub_there)
+{
+	g_autofree char *path = NULL;
+	int fd = start();
+
+	path = g_strconcat(core.source, "/d", NULL);
+	ck_assert_int_eq(setxattr(path, MIGRATE_XATTR, "any", 3, 0), 0);
+	ck_assert_int_eq(core_name_in(&core, fd, "g"), -EREMOTEIO);
+	ck_assert_int_eq(core_name_in(&core, fd, "h"), -EREMOTEIO);
+	ck_assert_uint_eq(errors_count(core.retriever->errors), 1);
+	core_expect_answer(&core, "errors 0", "stub of another migration");
+	ck_assert_int_eq(removexattr(path, MIGRATE_XATTR), 0);
+	ck_assert_int_eq(core_name_in(&core, fd, "g"), -ENOENT);
+	ck_assert_int_eq(core_wait(core_ask_fill(&core, fd, 0)), 0);
+	ck_assert_uint_eq(errors_count(core.retriever->errors), 0);
+	core_free_with(&core, fd);
+}
+END_TEST
+
 /* A name that failed leaves the list when it is made, alone or with all of its directory. */
 START_TEST(a_name_that_failed_and_was_made)
 {
@@ -406,6 +426,7 @@ int main(void)
 	tcase_add_test(tcase, i12_put_off);
 	tcase_add_test(tcase, i12_a_file_too_large);
 	tcase_add_test(tcase, i12_a_directory_that_refuses);
+	tcase_add_test(tcase, i1_a_directory_that_is_a_stub_there);
 	tcase_add_test(tcase, a_name_that_failed_and_was_made);
 	tcase_add_test(tcase, i12_what_is_missing_here);
 	tcase_add_test(tcase, symbolic_links);

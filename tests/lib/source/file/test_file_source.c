@@ -18,6 +18,19 @@
 static struct backend *backend;
 static struct source_object root;
 
+/* The linker wraps it. */
+static int record_fails; /* errno */
+
+ssize_t __real_getxattr(const char *path, const char *name, void *value, size_t size);
+ssize_t __wrap_getxattr(const char *path, const char *name, void *value, size_t size);
+ssize_t __wrap_getxattr(const char *path, const char *name, void *value, size_t size)
+{
+	if (!record_fails || strcmp(name, MIGRATE_XATTR) != 0)
+		return __real_getxattr(path, name, value, size);
+	errno = record_fails;
+	return -1;
+}
+
 static void put(const char *path, const char *text)
 {
 	int fd = open(path, O_CREAT | O_WRONLY | O_EXCL, 0644);
@@ -124,10 +137,43 @@ START_TEST(i1_stubs_of_another_migration_are_not_read)
 	ck_assert_int_eq(run(backend, &req), 0);
 	ck_assert(!req.xattrs->data);
 	source_xattrs_free(req.xattrs);
+	/* neither what is not there yet, nor what may have bytes that nobody would read */
+	req = (struct backend_request){
+		.op = BACKEND_LOOKUP, .object = by_path("dir"), .name = "none"};
+	ck_assert_int_eq(run(backend, &req), -EREMOTEIO);
+	ck_assert_int_eq(req.why, QM_STUB_THERE);
+	req = (struct backend_request){.op = BACKEND_LOOKUP, .object = by_path("dir"), .up = true};
+	ck_assert_int_eq(run(backend, &req), 0);
+	put("/mnt/tree/empty", "");
+	ck_assert_int_eq(setxattr("/mnt/tree/empty", MIGRATE_XATTR, "any", 3, 0), 0);
+	req = (struct backend_request){.op = BACKEND_XATTRS, .object = by_path("empty")};
+	ck_assert_int_eq(run(backend, &req), -EREMOTEIO);
+	ck_assert_int_eq(req.why, QM_STUB_THERE);
 	ck_assert_int_eq(setxattr("/mnt/tree", MIGRATE_XATTR, "any", 3, 0), 0);
 	ck_assert_ptr_null(open_url("file:///mnt/tree", &error));
 	ck_assert(strstr(error->message, "finalize that migration first"));
 	g_error_free(error);
+}
+END_TEST
+
+START_TEST(i1_what_may_be_a_stub_is_not_read)
+{
+	struct backend_request req;
+	struct source_object found;
+	struct source_attr attr;
+	GError *error = NULL;
+
+	open_source();
+	record_fails = EUCLEAN;
+	ck_assert_int_eq(read_at(backend, by_path("file"), 0, 10, &req), -EREMOTEIO);
+	ck_assert_int_eq(req.why, QM_NONE);
+	ck_assert_int_eq(list_all(backend, by_path(""), false, NULL, NULL), -EREMOTEIO);
+	ck_assert_int_eq(look_up(backend, by_path(""), "none", &found, &attr), -EREMOTEIO);
+	ck_assert_ptr_null(open_url("file:///mnt/tree", &error));
+	ck_assert(strstr(error->message, "cannot be opened"));
+	g_error_free(error);
+	record_fails = EOPNOTSUPP;
+	check_text(by_path("file"), "text");
 }
 END_TEST
 
@@ -355,6 +401,7 @@ int main(void)
 	tcase_add_test(tcase, nothing_outside_is_reached);
 	tcase_add_test(tcase, special_files_are_not_opened);
 	tcase_add_test(tcase, i1_stubs_of_another_migration_are_not_read);
+	tcase_add_test(tcase, i1_what_may_be_a_stub_is_not_read);
 	tcase_add_test(tcase, access_times_stay);
 	tcase_add_test(tcase, holes_are_not_read);
 	tcase_add_test(tcase, times_are_bounded);
