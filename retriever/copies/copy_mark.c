@@ -163,8 +163,10 @@ static int compare_unmarked(int fd, const struct source_attr *attr, bool adopted
 	struct migrate_record rec;
 	int ret = migrate_record_load(fd, &rec);
 
+	/* a record that is void came with the bytes of a stub, which may be zeros */
 	if (ret == 0)
-		return adopted ? COPY_ALIKE : COPY_OTHER;
+		return adopted && fgetxattr(fd, MIGRATE_XATTR, NULL, 0) < 0 ? COPY_ALIKE
+									    : COPY_OTHER;
 	if (ret < 0)
 		return ret == -EBADMSG ? COPY_OTHER : ret;
 	ret = is_version(&rec, attr) ? COPY_UNFINISHED : COPY_OTHER;

@@ -28,6 +28,7 @@
  * A tree that another tool made has no marks.  There a file is the same version if it has the same
  * size and mtime (mtime as precise as that tool kept it), a symbolic link if it has the same text,
  * and a device if it has the same numbers.
+ * A file that has a void stub record is none: such a tool has copied a stub past the doors.
  */
 #ifndef RETRIEVER_COPIES_COPY_MARK_H
 #define RETRIEVER_COPIES_COPY_MARK_H

@@ -227,10 +227,28 @@ START_TEST(stubs)
 }
 END_TEST
 
+/* I1: another tool has copied a stub with its attributes, past the doors: the bytes are zeros. */
+START_TEST(i1_a_copy_of_a_stub)
+{
+	struct migrate_record rec = {.state = MIGRATE_PARTIAL, .fileid = 77, .size = 4};
+	int fd = make_file(NS(1000, 0));
+
+	ck_assert_int_eq(migrate_binding_get(dir, "", &rec.binding), 0);
+	ck_assert_int_eq(migrate_extents_add(&rec.missing, 0, 4), 0);
+	ck_assert_int_eq(compare(true), COPY_ALIKE);
+	ck_assert_int_eq(migrate_record_store(fd, &rec), 0);
+	ck_assert_int_eq(compare(true), COPY_OTHER);
+	migrate_record_clear(&rec);
+	close(fd);
+	core_free_with(&core, dir);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = core_tcase("copied", 60);
 
+	tcase_add_test(tcase, i1_a_copy_of_a_stub);
 	tcase_add_test(tcase, a_mark_without_a_ctime);
 	tcase_add_test(tcase, a_mark_is_one_version);
 	tcase_add_test(tcase, a_mark_that_says_it_is_unsettled);
