@@ -271,7 +271,11 @@ static void question_answered(struct backend_request *req)
 	enum backend_op next;
 
 	if (op == BACKEND_READ) {
-		read_trials_answer(q->listing->walk->trials, q->kind, q->path, req->status);
+		if (req->why) /* of this file alone */
+			notices_add(q->listing->walk->notices, NOTICE_UNREAD, q->path,
+				    error_kind(req->why)->sentence);
+		read_trials_answer(q->listing->walk->trials, q->kind, q->path,
+				   req->why ? -ECANCELED : req->status);
 		count_question(q);
 		return;
 	}

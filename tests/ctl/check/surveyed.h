@@ -17,11 +17,12 @@ struct made_object {
 	mode_t mode;
 	uint64_t size, fileid;
 	uint32_t nlink, uid;
-	int64_t mtime;	  /* s */
-	int list, read;	  /* status */
-	int xattrs;	  /* status */
-	bool bare;	  /* it is listed without attributes */
-	const char *lost; /* what cannot be carried */
+	int64_t mtime;	     /* s */
+	int list, read;	     /* status */
+	int xattrs;	     /* status */
+	enum error_code why; /* of read */
+	bool bare;	     /* it is listed without attributes */
+	const char *lost;    /* what cannot be carried */
 };
 
 #define MADE_PAGE 3
@@ -136,6 +137,7 @@ static inline int made_answer(struct fake_backend *fake, struct backend_request 
 	case BACKEND_READ:
 		req->data = (const uint8_t *)"data";
 		req->data_len = MIN(req->count, 4);
+		req->why = object ? object->why : QM_NONE;
 		return object ? object->read : 0;
 	default:
 		req->has_attr = true;

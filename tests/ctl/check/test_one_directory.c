@@ -48,6 +48,23 @@ START_TEST(refused)
 }
 END_TEST
 
+/* It says nothing of another file with the same owner and mode. */
+START_TEST(a_stub_of_another_migration)
+{
+	static const struct made_object tree[] = {
+		{"", S_IFDIR | 0755},
+		{"stub", S_IFREG | 0644, .read = -EREMOTEIO, .why = QM_STUB_THERE, .size = 1},
+		{"whole", S_IFREG | 0644, .size = 2},
+	};
+
+	RUN(tree);
+	ck_assert_str_eq(made_only(&made, NOTICE_UNREAD)->path, "stub");
+	ck_assert_ptr_nonnull(
+		strstr(made_only(&made, NOTICE_UNREAD)->text, "finalize that migration"));
+	made_walk_end(&made);
+}
+END_TEST
+
 /* A listing that breaks off is begun anew, and nothing counts twice; five times. */
 START_TEST(broken_off)
 {
@@ -133,8 +150,9 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = {looked_up, refused, broken_off, folded,
-				      in_itself, a_share, NULL};
+	const TTest *const tests[] = {looked_up,  refused, a_stub_of_another_migration,
+				      broken_off, folded,  in_itself,
+				      a_share,	  NULL};
 
 	return run_made("one_directory", tests);
 }
