@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "common/fs_id.h"
+#include "common/migrate.h"
 #include "ctl/rollback/target_ops.h"
 #include "lib/base/lease.h"
 #include "lib/base/project.h"
@@ -674,6 +675,12 @@ struct target *target_open(const char *path, GError **error)
 		g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(errno),
 			    "%s: %s; mount the old server's tree there, with the rights to write",
 			    path, g_strerror(errno));
+		return NULL;
+	}
+	if (migrate_has_record(fd) == 1) {
+		g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_INVAL,
+			    "%s: it is itself being migrated: finalize that migration first", path);
+		close(fd);
 		return NULL;
 	}
 	struct mount *mount = g_new0(struct mount, 1);

@@ -3,6 +3,7 @@
 
 #include <sys/fsuid.h>
 
+#include "common/record.h"
 #include "ctl/rollback/target_ops.h"
 #include "tests/ctl/rollback/trees.h"
 
@@ -43,6 +44,28 @@ START_TEST(cannot_be_written)
 	ck_assert_ptr_null(target_open("/mnt/none", &error));
 	ck_assert_ptr_nonnull(strstr(error->message, "/mnt/none"));
 	g_error_free(error);
+}
+END_TEST
+
+/* What is compared with it, and written to it, would be past its doors. */
+START_TEST(is_being_migrated)
+{
+	struct migrate_record rec = {.state = MIGRATE_UNFILLED};
+	GError *error = NULL;
+	int fd;
+
+	trees_make(FILL);
+	fd = open(OLD_TREE, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ck_assert_int_eq(migrate_binding_get(fd, "", &rec.binding), 0);
+	ck_assert_int_eq(migrate_record_store(fd, &rec), 0);
+	ck_assert_ptr_null(target_open(OLD_TREE, &error));
+	ck_assert_ptr_nonnull(strstr(error->message, "itself being migrated"));
+	g_clear_error(&error);
+	ck_assert_int_eq(migrate_record_drop(fd), 0);
+	close(fd);
+	target = target_open(OLD_TREE, &error);
+	ck_assert_ptr_nonnull(target);
+	target_close(target);
 }
 END_TEST
 
@@ -153,6 +176,7 @@ int main(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, stage_leaves_no_trace);
 	tcase_add_test(tcase, cannot_be_written);
+	tcase_add_test(tcase, is_being_migrated);
 	tcase_add_loop_test(tcase, root_is_nobody_there, 0, 3);
 	tcase_add_test(tcase, stage_is_private);
 	tcase_add_test(tcase, stage_of_another);
