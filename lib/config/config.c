@@ -19,6 +19,7 @@
 #include "lib/config/sids.h"
 #include "lib/config/smb_url.h"
 #include "lib/config/source_config.h"
+#include "lib/config/url.h"
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
@@ -311,16 +312,32 @@ static gboolean is_below(const char *path, const char *top)
 	return !strncmp(path, top, len) && (path[len] == '/' || !path[len]);
 }
 
+/* The directory that path is in; the root's own is NULL.  Takes path. */
+static char *directory_above(char *path)
+{
+	char *above = path[1] ? g_path_get_dirname(path) : NULL;
+
+	g_free(path);
+	return above;
+}
+
+/* Of what is not there yet the directories above it are resolved. */
 static char *resolved_path(const char *path)
 {
-	g_autofree char *plain = g_canonicalize_filename(path, "/");
-	char *real = realpath(plain, NULL);
+	g_autoptr(GString) below = g_string_new("");
+	char *plain = g_canonicalize_filename(path, "/"), *real, *all;
 
-	if (!real)
-		return g_steal_pointer(&plain);
-	char *copy = g_strdup(real);
+	while (!(real = realpath(plain, NULL)) && plain[1]) {
+		g_string_prepend(below, strrchr(plain, '/'));
+		plain = directory_above(plain);
+	}
+	all = g_strconcat(real && real[1] ? real : "", below->str, NULL);
 	free(real);
-	return copy;
+	g_free(plain);
+	if (*all)
+		return all;
+	g_free(all);
+	return g_strdup("/");
 }
 
 static gboolean trees_overlap(const char *a, const char *b)
@@ -330,13 +347,31 @@ static gboolean trees_overlap(const char *a, const char *b)
 	return is_below(x, y) || is_below(y, x);
 }
 
-/* The directory that path is in; the root's own is NULL.  Takes path. */
-static char *directory_above(char *path)
+/* That of a file:// source, as it is opened. */
+static char *path_of_source(const char *url)
 {
-	char *above = path[1] ? g_path_get_dirname(path) : NULL;
+	const char *text = url + strlen("file://");
+	char *path = url_path(url, text, strlen(text), NULL);
 
-	g_free(path);
-	return above;
+	return path ? path : g_strdup(text);
+}
+
+/* Two groups at one place suffice to find another than oneself. */
+static void add_root(GHashTable *roots, const char *place, const char *group)
+{
+	const char *first = g_hash_table_lookup(roots, place);
+
+	g_hash_table_insert(
+		roots, g_strconcat(place, first && strcmp(first, group) != 0 ? "\n" : "", NULL),
+		g_strdup(group));
+}
+
+static const char *find_other(GHashTable *roots, const char *place, const char *group)
+{
+	const char *first = g_hash_table_lookup(roots, place);
+	g_autofree char *second = g_strconcat(place, "\n", NULL);
+
+	return first && !strcmp(first, group) ? g_hash_table_lookup(roots, second) : first;
 }
 
 GHashTable *config_roots_new(GKeyFile *parsed, const char *but)
@@ -357,9 +392,12 @@ void config_roots_add(GHashTable *roots, const char *group, const char *root)
 {
 	char *path = resolved_path(root);
 
-	g_hash_table_insert(roots, g_strdup(path), g_strdup(group));
-	for (; path; path = directory_above(path))
-		g_hash_table_insert(roots, g_strconcat(path, "/", NULL), g_strdup(group));
+	add_root(roots, path, group);
+	for (; path; path = directory_above(path)) {
+		g_autofree char *below = g_strconcat(path, "/", NULL);
+
+		add_root(roots, below, group);
+	}
 }
 
 /* Another group whose root is that directory, or one above it, or below it; NULL: none is. */
@@ -367,12 +405,11 @@ static const char *find_overlap(GHashTable *roots, const char *group, const char
 {
 	char *path = resolved_path(root);
 	g_autofree char *below = g_strconcat(path, "/", NULL);
-	const char *other = g_hash_table_lookup(roots, below);
+	const char *other = find_other(roots, below, group);
 
 	for (; path; path = directory_above(path))
-		if (!other || !strcmp(other, group))
-			other = g_hash_table_lookup(roots, path);
-	return g_strcmp0(other, group) ? other : NULL;
+		other = other ? other : find_other(roots, path, group);
+	return other;
 }
 
 /* Two volumes in one tree would take each other's stubs for files; so would a volume whose source
@@ -382,9 +419,10 @@ static gboolean check_overlaps(const char *file, GHashTable *roots, const char *
 {
 	struct config_place at = {file, group, "root", config->root};
 	const char *other = find_overlap(roots, group, config->root);
+	g_autofree char *tree =
+		g_str_has_prefix(config->source, "file://") ? path_of_source(config->source) : NULL;
 
-	if (g_str_has_prefix(config->source, "file://") &&
-	    trees_overlap(config->source + strlen("file://"), config->root)) {
+	if (tree && trees_overlap(tree, config->root)) {
 		at.key = "source";
 		at.value = config->source;
 		return config_wrong(error, &at,

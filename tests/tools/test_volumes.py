@@ -123,6 +123,16 @@ class Volumes(unittest.TestCase):
         self.assertEqual(set(self.groups()), {"volume a", "volume y", "volume z"})
         self.assertNotIn("\x1b", "".join(wrong))
 
+    def test_overlaps_that_are_there(self):
+        """Also of a volume whose root is above the other's, and of the same."""
+        self.config.write_text("[volume c]\nroot = /srv/x/c\nsource = nfs://o/c\n[volume b]\nroot = /srv/x\nsource = nfs://o/b\n"
+                               "[volume d]\nroot = /srv/d/\nsource = nfs://o/d\n[volume e]\nroot = /srv/d\nsource = nfs://o/e\n")
+        for name, root, other in ("b", "/srv/x", "c"), ("c", "/srv/x/c", "b"), ("d", "/srv/d/", "e"), ("e", "/srv/d", "d"):
+            with self.subTest(name=name):
+                _, wrong = self.volumes({"name": name, "root": root, "source": f"nfs://o/{name}"}, status=2)
+                self.assertEqual(len(wrong), 1)
+                self.assertIn(f"overlaps with the root of [volume {other}]", wrong[0])
+
     def test_header(self):
         for header, what in (("", "column"), ("root,source", "name"), ("name,rot", "rot"), ("name,root,root", "root"),
                              ("name;root;source", "commas"), ('name,"x', "name")):

@@ -3,6 +3,7 @@
 #include <glib/gstdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/config/calendar.h"
 #include "lib/config/config.h"
@@ -221,6 +222,15 @@ START_TEST(wrong_roots)
 		"overlaps with the root of [volume w]");
 	refused(V "source=nfs://h/x\nroot=ROOT/a/b\n[volume w]\nroot=ROOT\nsource=nfs://h/y\n",
 		"[volume v] root", "overlaps with the root of [volume w]");
+	refused(V "source=file://ROOT/a%20b/c\nroot=ROOT/a b\n", "[volume v] source",
+		"overlaps with root");
+	/* neither is there yet */
+	g_autofree char *link = g_build_filename(dir, "link", NULL);
+	ck_assert_int_eq(symlink(root, link), 0);
+	refused(V "source=nfs://h/x\nroot=ROOT/a/b\n[volume w]\nroot=ROOT/../link/a\n"
+		  "source=nfs://h/y\n",
+		"[volume v] root", "overlaps with the root of [volume w]");
+	g_unlink(link);
 }
 END_TEST
 
