@@ -7,15 +7,11 @@
 
 static gboolean opt_same;
 
-static enum ctl_exit retry_failures(const struct ctl *ctl)
+static enum ctl_exit forget_failures(const struct ctl *ctl)
 {
 	g_autoptr(GPtrArray) lines = g_ptr_array_new_with_free_func(g_free);
 	g_autofree char *command = NULL;
-	const enum ctl_exit known =
-		ctl->many ? ctl_in_turn(ctl, ctl_check_codes) : ctl_check_codes(ctl);
 
-	if (known)
-		return known;
 	g_ptr_array_add(lines, g_strdup(opt_same ? "retry same" : "retry new"));
 	ctl_add_filter(ctl, lines);
 	g_ptr_array_add(lines, NULL);
@@ -23,6 +19,22 @@ static enum ctl_exit retry_failures(const struct ctl *ctl)
 	return ctl_ask_and_say(ctl, command,
 			       "NAME: failures are forgotten; to try again at once: "
 			       "systemctl start migrate-crawler@NAME");
+}
+
+static enum ctl_exit forget_of_code(const struct ctl *ctl)
+{
+	struct ctl one = *ctl;
+	const enum ctl_exit known = ctl_check_codes(&one);
+
+	one.many = FALSE;
+	return known ? known : forget_failures(&one);
+}
+
+static enum ctl_exit retry_failures(const struct ctl *ctl)
+{
+	if (!ctl->code)
+		return forget_failures(ctl);
+	return ctl->many ? ctl_in_turn(ctl, forget_of_code) : forget_of_code(ctl);
 }
 
 /* Has the retriever mend what verify --content has found at path. */

@@ -48,6 +48,8 @@ def several_at_once(args):
     same([line.split(':')[0] for line in text.splitlines()], ['c', 'a', 'migratectl'],
          'a line each, and what is wrong')
     expect('migrate-retriever@b' in text, text)
+    text = v.ctl('retry', '--code', 'QM1201', '--wave=1', status=NO_RETRIEVER)
+    same([line.split(':')[0] for line in text.splitlines()], ['a', 'migratectl'], 'of a code')
     v.start('b')
     same([v.status(n)['now']['paused'] for n in 'abcd'], [True, False, True, False], 'pauses')
     same(len(v.ctl('resume', '--all').splitlines()), 4, 'lines of resume')
