@@ -13,6 +13,7 @@ import smbd                                                             # noqa: 
 import smbfiles                                                         # noqa: E402
 import tree                                                             # noqa: E402
 from harness import case, expect, main, same                            # noqa: E402
+from ruled import content, names, reported                              # noqa: E402
 from sandbox import BASE, sh                                            # noqa: E402
 from servers import NEW, OLD, VOLUME, Migration, stack, volume          # noqa: E402
 from smbsource import begin, password, put                              # noqa: E402
@@ -32,21 +33,6 @@ def old_tree(root):
                  'cache/big', 'with blank', '.snapshot/hourly/x'):
         put(f'{root}/{path}', path.encode() * 5000)
     os.link(root + '/a/one', root + '/a/two.tmp')
-
-
-def names(root):
-    found = {os.fsdecode(path)[len(root) + 1:] for path in tree.every(root)}
-    return {path for path in found if path and path.split('/')[0] not in ('.migrate', 'lost+found')}
-
-
-def reported(migration):
-    lines = json.loads(migration.ctl('report', '--json'))[1:]
-    return {line['path'][len(NEW) + 1:]: line['text'] for line in lines if line['kind'] == 'rule'}
-
-
-def content(path):
-    with open(path, 'rb') as file:
-        return file.read()
 
 
 def is_missing(client, path):

@@ -3,15 +3,14 @@
 """Rules that come and go while a volume migrates: `rules --apply` sets aside what is the old server's alone,
 and brings what was left out; what a client has made or changed stays.  The way back never takes the one or the
 other for something that a client has removed."""
-import json
 import os
 import shutil
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
 import nfs3                                                             # noqa: E402
-import tree                                                             # noqa: E402
 from harness import case, expect, main, same                            # noqa: E402
+from ruled import content, names, reported                              # noqa: E402
 from sandbox import BASE, sh                                            # noqa: E402
 from servers import NEW, OLD, VOLUME, stack                             # noqa: E402
 from smbsource import put                                               # noqa: E402
@@ -30,21 +29,6 @@ def old_tree(root):
         put(f'{root}/{path}', path.encode() * 20_000)
     os.link(root + '/first/one', root + '/first/two.tmp')
     os.symlink('x', root + '/first/link.tmp')
-
-
-def names(root):
-    found = {os.fsdecode(path)[len(root) + 1:] for path in tree.every(root)}
-    return {path for path in found if path and path.split('/')[0] not in ('.migrate', 'lost+found')}
-
-
-def reported(migration):
-    lines = json.loads(migration.ctl('report', '--json'))[1:]
-    return {line['path'][len(NEW) + 1:]: line['text'] for line in lines if line['kind'] == 'rule'}
-
-
-def content(path):
-    with open(path, 'rb') as file:
-        return file.read()
 
 
 def set_rules(migration, **settings):
