@@ -33,6 +33,17 @@ class Mutants(unittest.TestCase):
         self.assertEqual(said, ["good", "", "unsound bad", "lost", "good", "unsound bad"])
         self.assertEqual(asked, ["m1", "good", "m2", "m3", "bad", "m4", "m5", "m3"])
 
+    def test_memory(self):
+        """What a check program may take is bounded; what a sanitizer watches bounds itself."""
+        with tempfile.TemporaryDirectory() as tree, mock.patch.object(mutants, "TOP", tree):
+            for build, want in (("build", "8388608"), ("build-asan", "unlimited hard_rss_limit_mb=8192")):
+                program = f"{tree}/{build}/test_bound"
+                os.mkdir(os.path.dirname(program))
+                with open(program, "w", encoding="ascii") as file:
+                    file.write(f'#!/bin/sh\ncase "$(ulimit -v) $ASAN_OPTIONS" in "{want}"*) ;; *) exit 1 ;; esac\n')
+                os.chmod(program, 0o755)
+                self.assertFalse(mutants.fails(program, subprocess.DEVNULL), build)
+
     def test_change(self):
         """The lines that changed come first, then their files; where that is nothing, or the clone is short, all."""
         def draws(**given):
