@@ -44,8 +44,8 @@ static inline void core_hook_run(const char *call, int fd, bool after)
 		return ret_;                                                                       \
 	}
 
-static const char *core_fail_sync; /* one call, which fails */
-static int core_fail_sync_errno = EIO;
+static _Atomic(const char *) core_fail_sync; /* one call, which fails */
+static atomic_int core_fail_sync_errno = EIO;
 
 /* Making durable is passed to the hook alone: no test cuts the power, and the disk is shared. */
 #define CORE_HOOK_SYNC(name)                                                                       \
@@ -79,15 +79,16 @@ CORE_HOOK(unlinkat, fd, (int fd, const char *name, int flags), fd, name, flags)
 
 /* Setting or removing an attribute whose name begins so fails with that errno, as on other file
  * systems. */
-static const char *core_fail_xattr;
-static int core_fail_errno;
-static bool core_fail_with_data; /* only where the file has some */
+static _Atomic(const char *) core_fail_xattr;
+static atomic_int core_fail_errno;
+static atomic_bool core_fail_with_data; /* only where the file has some */
 
 static inline bool core_xattr_fails(int fd, const char *name)
 {
+	const char *prefix = core_fail_xattr;
 	struct stat st;
 
-	if (!core_fail_xattr || !g_str_has_prefix(name, core_fail_xattr))
+	if (!prefix || !g_str_has_prefix(name, prefix))
 		return false;
 	if (core_fail_with_data && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || !st.st_blocks))
 		return false;
@@ -96,7 +97,7 @@ static inline bool core_xattr_fails(int fd, const char *name)
 }
 
 /* What an object has for its attributes together, bytes, as in a block of ext4; 0: no limit. */
-static size_t core_room;
+static atomic_size_t core_room;
 
 static inline bool core_has_room(int fd, const char *name, size_t size)
 {
@@ -155,15 +156,16 @@ int futimens(int fd, const struct timespec times[2])
 	return ret;
 }
 
-static int core_fail_pwrite; /* errno, or 0 */
+static atomic_int core_fail_pwrite; /* errno, or 0 */
 
 ssize_t pwrite(int fd, const void *data, size_t len, off_t offset)
 {
+	int fails = core_fail_pwrite;
 	ssize_t ret;
 
 	core_hook_run("pwrite", fd, false);
-	if (core_fail_pwrite) {
-		errno = core_fail_pwrite;
+	if (fails) {
+		errno = fails;
 		return -1;
 	}
 	ret = syscall(SYS_pwrite64, fd, data, len, offset);

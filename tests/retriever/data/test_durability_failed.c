@@ -7,13 +7,46 @@
 
 #include "retriever/objects/waiters.h"
 
-static bool told;
+static atomic_bool told;
+
+/* Between these no round runs, so that what a client's sync tells is its own. */
+static GMutex rounds_lock;
+static atomic_bool rounds_held;
+
+static void hold_round(void *arg, int status)
+{
+	atomic_store(&rounds_held, true);
+	g_mutex_lock(&rounds_lock);
+	g_mutex_unlock(&rounds_lock);
+}
+
+static void hold_rounds(void)
+{
+	g_mutex_lock(&rounds_lock);
+	atomic_store(&rounds_held, false);
+	durability_after_round(core.retriever, hold_round, NULL);
+	while (!atomic_load(&rounds_held))
+		sched_yield();
+}
+
+static void release_rounds(void)
+{
+	g_mutex_unlock(&rounds_lock);
+}
+
+static int start_without_rounds(void)
+{
+	int fd = start();
+
+	hold_rounds();
+	return fd;
+}
 
 /* The kernel tells once that data could not be written, and takes it for written then: whoever was
  * told, nothing that was here before is durable after a later sync that succeeds. */
 START_TEST(i3_a_failed_sync_counts_for_all)
 {
-	int fd = start();
+	int fd = start_without_rounds();
 
 	ck_assert_int_eq(core_range(&core, fd, 0, 10000), 0);
 	if (_i) /* a client's bytes too */
@@ -28,6 +61,7 @@ START_TEST(i3_a_failed_sync_counts_for_all)
 		ck_assert(!core_present(fd, 20000, 5000));
 	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
 	core_expect(fd, 0, SIZE, 1);
+	release_rounds();
 	core_sync_normal(&core, fd);
 	core_free_with(&core, fd);
 }
@@ -96,12 +130,16 @@ START_TEST(i3_a_disk_that_fails)
 		core_source_file(&core, name, 100, i);
 	}
 	core_start(&core);
+	hold_rounds();
 	core_fail_sync = "syncfs";
 	fetch_files(0, 10);
+	release_rounds();
 	wait_round();
 	expect_missing(0, 10);
+	hold_rounds();
 	core_fail_sync = "fdatasync";
 	fetch_files(10, 10);
+	release_rounds();
 	wait_round();
 	expect_missing(10, 10);
 	core_fail_sync = NULL;
@@ -133,12 +171,13 @@ END_TEST
 /* What a client's COMMIT was told of is not taken for durable by a round, whose sync succeeds. */
 START_TEST(i3_a_commit_that_fails)
 {
-	int fd = start();
+	int fd = start_without_rounds();
 
 	ck_assert_int_eq(core_range(&core, fd, 0, 1), 0);
 	core_fail_sync = "fdatasync";
 	ck_assert_int_eq(core_sync(&core, fd), -EIO);
 	core_fail_sync = NULL;
+	release_rounds();
 	wait_round();
 	wait_round();
 	ck_assert_uint_eq(core_missing(fd), SIZE);
@@ -163,9 +202,9 @@ static void flush_oneself(void *arg, int status)
 START_TEST(told_without_locks)
 {
 	struct object *object;
-	int fd = start();
+	int fd = start_without_rounds();
 
-	ck_assert_int_eq(core_range(&core, fd, 0, 1), 0);
+	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
 	ck_assert_int_eq(object_get(core.retriever, fd, &object), 0);
 	g_mutex_lock(&object->lock);
 	waiters_add(object, 0, SIZE, false, flush_oneself, object);
@@ -174,6 +213,7 @@ START_TEST(told_without_locks)
 	ck_assert_int_eq(core_sync_object(object), -EIO);
 	core_fail_sync = NULL;
 	ck_assert(told);
+	release_rounds();
 	object_unref(object);
 	core_free_with(&core, fd);
 }
@@ -183,7 +223,7 @@ END_TEST
  * told. */
 START_TEST(i7_a_commit_without_space)
 {
-	int fd = start();
+	int fd = start_without_rounds();
 
 	ck_assert_int_eq(core_write(&core, fd, 100, 10, 9, false), 0);
 	core_fail_sync_errno = ENOSPC;
@@ -193,6 +233,7 @@ START_TEST(i7_a_commit_without_space)
 	core_fail_sync_errno = EIO;
 	ck_assert_uint_eq(core_missing(fd), SIZE);
 	ck_assert_int_eq(core_sync(&core, fd), 0);
+	release_rounds();
 	core_free_with(&core, fd);
 }
 END_TEST
@@ -222,7 +263,7 @@ END_TEST
 START_TEST(i4_made_durable_for_a_reader)
 {
 	const unsigned flags = MIGRATE_DURABLE;
-	int fd = start();
+	int fd = start_without_rounds();
 
 	ck_assert_int_eq(core_write(&core, fd, 0, 10, 9, false), 0);
 	ck_assert_int_eq(core_wait(core_ask_range(&core, fd, 0, 1, flags)), 0);
@@ -239,6 +280,7 @@ START_TEST(i4_made_durable_for_a_reader)
 	ck_assert_int_eq(core_state(fd), MIGRATE_NORMAL);
 	ck_assert_int_eq(core_wait(core_ask_range(&core, fd, 0, 1, flags)), 0);
 	core_expect(fd, 10, SIZE - 10, 1);
+	release_rounds();
 	core_free_with(&core, fd);
 }
 END_TEST
@@ -288,7 +330,7 @@ END_TEST
  */
 START_TEST(i4_a_loss_that_cannot_be_recorded)
 {
-	int fd = start();
+	int fd = start_without_rounds();
 
 	ck_assert_int_eq(core_write(&core, fd, 100, 10, 9, false), 0);
 	core_fail_xattr = "security.migrate";
@@ -298,6 +340,7 @@ START_TEST(i4_a_loss_that_cannot_be_recorded)
 	core_fail_sync = NULL;
 	ck_assert(core_present(fd, 100, 10));
 	ck_assert_int_eq(core_wait(core_ask_range(&core, fd, 100, 10, MIGRATE_DURABLE)), -EIO);
+	release_rounds();
 	wait_round();
 	wait_round();
 	ck_assert(core_present(fd, 100, 10));
@@ -314,7 +357,7 @@ END_TEST
 START_TEST(i7_a_write_while_a_commit_fails)
 {
 	uint64_t id;
-	int fd = start();
+	int fd = start_without_rounds();
 
 	ck_assert_int_eq(core_range(&core, fd, 0, 1), 0);
 	ck_assert_int_eq(core_begin(&core, fd, -1, MIGRATE_WRITE, 0, 10, &id), 0);
@@ -324,6 +367,7 @@ START_TEST(i7_a_write_while_a_commit_fails)
 	core_fail_sync = NULL;
 	ck_assert_int_eq(core_end(&core, id, true, false, 0, 10), -EIO);
 	ck_assert_uint_eq(core_missing(fd), SIZE);
+	release_rounds();
 	core_free_with(&core, fd);
 }
 END_TEST
@@ -344,7 +388,7 @@ static void lose_blocks(const char *call, int fd, bool after)
 
 START_TEST(i3_blocks_that_were_never_allocated)
 {
-	int fd = start();
+	int fd = start_without_rounds();
 
 	losing[0] = fd;
 	losing_n = 1;
@@ -358,6 +402,7 @@ START_TEST(i3_blocks_that_were_never_allocated)
 	core_sync(&core, fd); /* may tell another client, or not */
 	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
 	core_expect(fd, 0, SIZE, 1);
+	release_rounds();
 	core_sync_normal(&core, fd);
 	core_expect(fd, 0, SIZE, 1);
 	core_free_with(&core, fd);
@@ -379,8 +424,10 @@ START_TEST(i3_a_round_without_blocks)
 
 		losing[losing_n] = core_find(&core, name, O_RDWR);
 	}
+	hold_rounds();
 	atomic_store(&core_hook, lose_blocks);
 	fetch_files(0, 20);
+	release_rounds();
 	wait_round();
 	atomic_store(&core_hook, NULL);
 	expect_missing(0, 20);
