@@ -490,7 +490,7 @@ def what_is_wrong_is_said(args):
     said('does not belong into a URL', f'smb://root:{smbd.PASSWORD}@{where}/old')
     old.configure(server_min_protocol='NT1', server_max_protocol='NT1')
     old.restart()
-    said('does not speak SMB 2')
+    said('turn on SMB 2 there')
     old.configure(server_min_protocol='SMB2_02', server_max_protocol='SMB2_10')
     old.restart()
     said('cannot encrypt', smb_encryption='required')

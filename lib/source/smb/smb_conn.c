@@ -24,7 +24,7 @@
 #define PAUSE_MIN    100
 #define PAUSE_MAX    5000
 #define TURN_POLL_MS 20
-#define HANG_UPS     3 /* so many are no accident: the server does not speak SMB 2 */
+#define HANG_UPS     3 /* so many are no accident: perhaps the server does not speak SMB 2 */
 #define BYTES_MAX    (8u * 1024 * 1024) /* of READs under way */
 #define IDLE_MS	     30000
 #define BUSY_TRIES   6 /* of a file that somebody there has open alone: 3 seconds */

@@ -316,8 +316,16 @@ bool smb_failure_lacks_share(const struct wire_reply *reply)
 #define TICKET	     "no ticket for cifs/$HOST with that of $USER"
 #define NO_DIRECTORY "there is no directory \"$PATH\" in the share: correct the URL"
 
+#define NO_VERSION                                                                                 \
+	"the connection ended before the server told its version (status $CODE): see that it "     \
+	"runs, and does not just start; if it stays so, turn on SMB 2 there (SMB 1 is not spoken " \
+	"here)"
+
 #define ACCESS_DENIED	0xc0000022
 #define IO_TIMEOUT	0xc00000b5
+#define DISCONNECTED	0xc000020c /* CONNECTION_DISCONNECTED, _RESET, _ABORTED */
+#define RESET		0xc000020d
+#define ABORTED		0xc0000241
 #define SESSION_EXPIRED 0xc000035c /* NETWORK_SESSION_EXPIRED */
 
 /* By the failure and its code, 0 for any other: the statuses that administrators meet (MS-ERREF
@@ -334,6 +342,10 @@ static const struct {
 	 "between"},
 	{WIRE_F_NEGOTIATE, IO_TIMEOUT,
 	 "the server takes a connection and does not answer: see that it is well"},
+	/* as a server does that ends, and one that speaks SMB 1 alone */
+	{WIRE_F_NEGOTIATE, DISCONNECTED, NO_VERSION},
+	{WIRE_F_NEGOTIATE, RESET, NO_VERSION},
+	{WIRE_F_NEGOTIATE, ABORTED, NO_VERSION},
 	{WIRE_F_NEGOTIATE, 0,
 	 "the server does not speak SMB 2 or 3 (status $CODE); SMB 1 is not spoken here: turn on "
 	 "SMB 2 there"},
