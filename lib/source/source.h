@@ -271,6 +271,8 @@ struct backend_ops {
 				struct source_attr *attr, GError **error);
 	/* Completes everything with -ECANCELED, joins the threads, frees. */
 	void (*close)(struct backend *backend);
+	/* Any thread; does not block.  done may be called before it returns: nobody submits from
+	 * done what was just put off (-EAGAIN), which may go on for ever. */
 	void (*submit)(struct backend *backend, struct backend_request *req);
 	/* Largest sensible READ count in bytes. */
 	uint32_t (*max_read)(struct backend *backend);

@@ -15,16 +15,16 @@ static void control(const char *what)
 
 START_TEST(a_restart_loses_nothing)
 {
-	struct many *many = start_many(true);
+	struct many *many = start_many();
 
-	gate_wait(&many->gate, 10);
+	many_wait(many, 10);
 	control("restart");
-	gate_wait(&many->gate, MANY);
+	many_wait(many, MANY);
 	check_many(many, MANY);
 
 	control("restart");
-	many = start_many(true);
-	gate_wait(&many->gate, MANY);
+	many = start_many();
+	many_wait(many, MANY);
 	check_many(many, MANY);
 }
 END_TEST
@@ -48,7 +48,7 @@ START_TEST(a_server_may_be_away)
 		g_usleep(20000);
 	ck_assert_uint_eq(gate_count(&many->gate), 0);
 	control("continue");
-	gate_wait(&many->gate, 1);
+	many_wait(many, 1);
 	ck_assert_uint_eq(many->right, 1);
 	ck_assert_uint_eq(backend->ops->away(backend), 0);
 	g_free(many);
@@ -57,7 +57,7 @@ END_TEST
 
 START_TEST(closing_is_prompt_while_the_server_is_away)
 {
-	struct many *many = start_many(false);
+	struct many *many = start_many();
 
 	control("stop");
 	backend->ops->close(g_steal_pointer(&backend));

@@ -514,16 +514,16 @@ END_TEST
 
 START_TEST(a_thousand_reads_at_once)
 {
-	struct many *many = start_many(true);
+	struct many *many = start_many();
 
-	gate_wait(&many->gate, MANY);
+	many_wait(many, MANY);
 	check_many(many, MANY);
 }
 END_TEST
 
 START_TEST(closing_cancels)
 {
-	struct many *many = start_many(false);
+	struct many *many = start_many();
 
 	gate_wait(&many->gate, 1);
 	backend->ops->close(g_steal_pointer(&backend));
