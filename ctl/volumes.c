@@ -67,26 +67,34 @@ static const char *cell_of(const struct table *table, const char *column)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* As the servers read it: in any case, however it is spaced, "x" or x. */
+/* A setting as the servers read it: in any case, however it is spaced, "x" or x, /x or //x/. */
 static char *as_read(const char *text)
 {
 	g_autofree char *valid = g_utf8_make_valid(text, -1), *folded = g_utf8_casefold(valid, -1);
 	g_auto(GStrv) parts = g_strsplit_set(folded, " \t\r\"", -1);
+	char *read = g_strjoinv("", parts), *end = read;
 
-	return g_strjoinv("", parts);
+	for (const char *c = read; *c; c++)
+		if (*c != '/' || (c[1] && !strchr("/;", c[1])))
+			*end++ = *c;
+	*end = '\0';
+	return read;
 }
 
 static void note_settings(struct table *table, unsigned i, const char *text)
 {
-	g_autofree char *read = as_read(text);
-	char **settings = g_strsplit_set(read, "\n;{}", -1);
+	g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
 
-	for (char **setting = settings; *setting; setting++) {
-		if (**setting == '[') /* whatever stands behind it */
-			(*setting)[strcspn(*setting, "]")] = '\0';
-		g_hash_table_add(table->files[i].settings, *setting);
+	for (char **line = lines; *line; line++) {
+		g_autofree char *read = as_read(*line);
+		g_auto(GStrv) settings = g_strsplit_set(read, ";{}", -1);
+
+		for (char **setting = settings; *read != '#' && *setting; setting++) {
+			if (**setting == '[') /* whatever stands behind it */
+				(*setting)[strcspn(*setting, "]")] = '\0';
+			g_hash_table_add(table->files[i].settings, g_strdup(*setting));
+		}
 	}
-	g_free(settings);
 }
 
 static bool has_setting(const struct table *table, unsigned i, const char *text)

@@ -193,12 +193,13 @@ class Volumes(unittest.TestCase):
 
     def test_path_of_another_export(self):
         """Under another name it would be served twice, once perhaps past the layer."""
-        (self.place / "exports.conf").write_text('EXPORT { Export_Id = 7; Path = "/srv/a"; Pseudo = /other; }\n')
-        _, wrong = self.write(self.row("a", clients="*"), self.row("ab", clients="*"), status=2)
-        self.assertEqual(len(wrong), 1)
-        self.assertRegex(wrong[0], "table.csv:2: .*another block with Path")
-        self.assertIn('Pseudo = "/export/ab"', self.text("exports.conf"))
-        self.assertNotIn('Pseudo = "/export/a"', self.text("exports.conf"))
+        for path, taken in ('"/srv/a"', True), ("//srv/a/", True), ("/srv/a/b", False):
+            (self.place / "exports.conf").write_text(f"EXPORT {{ Export_Id = 7; Path = {path}; Pseudo = /other; }}\n"
+                                                     "# EXPORT { Path = /srv/ab; }\n")
+            _, wrong = self.write(self.row("a", clients="*"), self.row("ab", clients="*"), status=2 if taken else 0)
+            self.assertRegex("".join(wrong), "table.csv:2: .*another block with Path" if taken else "^$")
+            self.assertEqual('Pseudo = "/export/a"' in self.text("exports.conf"), not taken)
+            self.assertIn('Pseudo = "/export/ab"', self.text("exports.conf"))
 
     def test_security(self):
         """Nobody gets in by a draft who was not named, or more easily than before."""
