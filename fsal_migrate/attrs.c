@@ -14,6 +14,7 @@
 #include "fsal_migrate/private.h"
 
 #define DIRECTORY_SIZE 4096u /* bytes */
+#define KEPT_S	       1     /* attributes that a fill can still change */
 
 /* As posix2fsal_attributes() computes it. */
 static void set_change(struct fsal_attrlist *attrs)
@@ -133,34 +134,59 @@ bool mg_attrs_adopt(struct mg_object *object, struct fsal_attrlist *attrs)
 	return show;
 }
 
-bool mg_attrs_adopt_since(struct mg_object *object, bool finished, struct fsal_attrlist *attrs)
-{
-	if (finished)
-		atomic_store(&object->normal, MG_ALWAYS);
-	return mg_attrs_adopt(object, attrs);
-}
-
 /*
  * The retriever works without the door: it makes names, which changes a directory's links and size,
  * and the links of objects with several names; and it completes files, which changes their space
  * and, once, their ctime.  A notice to MDCACHE could be overtaken by attributes that are on their
- * way into it.
+ * way into it.  finished, normal: what was known before the attributes were read.
  */
-static bool may_move(struct mg_object *object, const struct fsal_attrlist *attrs)
+static bool may_move(const struct mg_object *object, bool finished, bool normal,
+		     const struct fsal_attrlist *attrs)
 {
 	if (!object->on_volume)
 		return false;
 	if (object->handle.type == DIRECTORY)
-		return !atomic_load(&object->volume->finished);
-	return !mg_is_normal(object) || attrs->numlinks > 1;
+		return !finished;
+	return !normal || attrs->numlinks > 1;
 }
 
-void mg_attrs_keep(struct mg_object *object, struct fsal_attrlist *attrs)
+static int64_t now_s(void)
 {
-	int32_t seconds = op_ctx->export_perms.expire_time_attr; /* -1: for ever; 0: not at all */
+	return migrate_in_ms(0).tv_sec;
+}
 
-	if (attrs && seconds != 0)
-		attrs->expire_time_attr = may_move(object, attrs) ? 1 : seconds;
+/* Sets how long MDCACHE keeps attributes (NULL: none). */
+static void keep(struct mg_object *object, bool finished, bool normal, struct fsal_attrlist *attrs)
+{
+	const int32_t seconds = op_ctx->export_perms.expire_time_attr; /* -1: for ever; 0: never */
+	bool moves;
+
+	if (!attrs || seconds == 0)
+		return;
+	moves = may_move(object, finished, normal, attrs);
+	attrs->expire_time_attr = moves ? KEPT_S : seconds;
+	atomic_store(&object->kept_until, moves ? now_s() + KEPT_S : 0);
+}
+
+void mg_attrs_renewed(struct mg_object *object)
+{
+	const int64_t now = now_s();
+	int_fast64_t until = atomic_load(&object->kept_until);
+
+	if (until && now > until &&
+	    atomic_compare_exchange_strong(&object->kept_until, &until, now + KEPT_S))
+		mg_object_forget(object, false);
+}
+
+bool mg_attrs_adopt_since(struct mg_object *object, bool finished, struct fsal_attrlist *attrs)
+{
+	bool show;
+
+	if (finished)
+		atomic_store(&object->normal, MG_ALWAYS);
+	show = mg_attrs_adopt(object, attrs);
+	keep(object, finished, atomic_load(&object->normal) != MG_UNKNOWN, attrs);
+	return show;
 }
 
 static fsal_status_t getattrs(struct fsal_obj_handle *handle, struct fsal_attrlist *attrs)
@@ -168,6 +194,7 @@ static fsal_status_t getattrs(struct fsal_obj_handle *handle, struct fsal_attrli
 	struct mg_object *object = mg_object(handle);
 	struct mg_export *export;
 	struct mg_look look = {.fd = -1};
+	const bool finished = atomic_load(&object->volume->finished);
 	fsal_status_t status;
 	int result = 0;
 
@@ -182,7 +209,7 @@ static fsal_status_t getattrs(struct fsal_obj_handle *handle, struct fsal_attrli
 		show_damaged(attrs);
 	if (!FSAL_IS_ERROR(status)) {
 		hide_private(object, attrs, result > 0 ? &look.stub : NULL);
-		mg_attrs_keep(object, attrs);
+		keep(object, finished, result == 0, attrs);
 	}
 	if (look.fd >= 0)
 		mg_look_done(&look);

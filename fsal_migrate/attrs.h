@@ -13,15 +13,19 @@
 bool mg_attrs_adopt(struct mg_object *object, struct fsal_attrlist *attrs);
 
 /*
- * The same.  finished: the value that mg_volume.finished had before the attributes were read.  Its
- * value afterwards would say nothing about attributes that were read while a fill moved them.
+ * The same, in an operation; and sets how long MDCACHE keeps them: a second, whatever the export
+ * says, where a fill can still change them.  finished: the value that mg_volume.finished had before
+ * the attributes were read.  Its value afterwards would say nothing about attributes that were read
+ * while a fill moved them.
  */
 bool mg_attrs_adopt_since(struct mg_object *object, bool finished, struct fsal_attrlist *attrs);
 
 /*
- * Sets how long MDCACHE keeps attributes (NULL: none); in an operation.  Attributes that a fill can
- * still change are asked for again after a second, whatever the export says.
+ * When a lookup finds an object that MDCACHE knows, MDCACHE takes the attributes that it has for
+ * ones that were read just now (4.3 to 9.14).  Those of what is looked up all the time would never
+ * expire.  So it is told to forget them when they were read more than a second ago and may have
+ * changed.  In an operation; does not block.
  */
-void mg_attrs_keep(struct mg_object *object, struct fsal_attrlist *attrs);
+void mg_attrs_renewed(struct mg_object *object);
 
 #endif

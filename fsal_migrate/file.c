@@ -150,7 +150,6 @@ static fsal_status_t opened_by_name(struct mg_export *export, struct mg_object *
 		mg_object_release(&object->handle);
 		return status;
 	}
-	mg_attrs_keep(object, open->attrs_out);
 	*open->made = &object->handle;
 	return status;
 }

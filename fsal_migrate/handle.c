@@ -29,9 +29,17 @@ void mg_object_release(struct fsal_obj_handle *handle)
 	gsh_free(object);
 }
 
-MG_DOWN(fsal_status_t, merge, merge,
+MG_DOWN(fsal_status_t, merge_below, merge,
 	(struct fsal_obj_handle * handle, struct fsal_obj_handle *duplicate), sub,
 	mg_object(duplicate)->sub)
+
+/* MDCACHE knows the object already, and drops the duplicate. */
+static fsal_status_t merge(struct fsal_obj_handle *handle, struct fsal_obj_handle *duplicate)
+{
+	mg_attrs_renewed(mg_object(handle));
+	return merge_below(handle, duplicate);
+}
+
 MG_DOWN(bool, handle_cmp, handle_cmp,
 	(struct fsal_obj_handle * handle, struct fsal_obj_handle *other), sub,
 	mg_object(other)->sub)
@@ -77,7 +85,6 @@ fsal_status_t mg_object_adopt(struct mg_export *export, bool finished, struct fs
 		mg_object_release(&object->handle);
 		return mg_delay();
 	}
-	mg_attrs_keep(object, attrs);
 	*handle = &object->handle;
 	return mg_ok();
 }

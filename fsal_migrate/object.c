@@ -9,6 +9,7 @@
 
 #include "FSAL/fsal_localfs.h"
 #include "fsal_migrate/compat.h"
+#include "fsal_migrate/up.h"
 #include "fsal_convert.h"
 
 /*
@@ -73,6 +74,16 @@ int mg_object_open(struct mg_object *object)
 	mg_leave(export);
 	result = open_key(object->volume->mount_fd, &key);
 	return result == -ESTALE ? open_kept(object) : result;
+}
+
+void mg_object_forget(struct mg_object *object, bool names)
+{
+	struct mg_export *export = mg_enter();
+	struct gsh_buffdesc key;
+
+	object->sub->obj_ops->handle_to_key(object->sub, &key);
+	mg_leave(export);
+	mg_up_invalidate(object->volume, key.addr, key.len, names, NULL, NULL);
 }
 
 void mg_object_keep(struct mg_object *object, int fd)

@@ -18,6 +18,9 @@ struct mg_object {
 	bool on_volume;		  /* on the volume's own file system */
 	atomic_uint normal;
 	atomic_int_fast64_t removed; /* when its last name was removed, ns; 0: not seen here */
+	/* Until when MDCACHE may keep the attributes that it got last, CLOCK_MONOTONIC in s; 0: as
+	 * long as the export says. */
+	atomic_int_fast64_t kept_until;
 	atomic_bool filled; /* a directory that is or was filled: it is never unfilled again */
 
 	/* volume.lock from here on */
@@ -57,6 +60,8 @@ struct mg_object *mg_object_new(struct mg_export *export, struct fsal_obj_handle
 /* Opens the object read-only and without touching its atime.  -ESTALE: the object is gone.  Else
  * -errno. */
 int mg_object_open(struct mg_object *object);
+/* mg_up_invalidate() of this object, soon; in an operation. */
+void mg_object_forget(struct mg_object *object, bool names);
 /* Keeps a file that is about to lose its last name in existence, for the reads that are under way.
  * Takes over fd. */
 void mg_object_keep(struct mg_object *object, int fd);

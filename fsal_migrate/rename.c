@@ -15,7 +15,6 @@
 #include "fsal_migrate/compat.h"
 #include "fsal_migrate/fill.h"
 #include "fsal_migrate/handle.h"
-#include "fsal_migrate/up.h"
 
 struct naming {
 	struct mg_object *object, *dir;
@@ -48,8 +47,6 @@ static int object_has_name(struct mg_object *object, struct mg_object *dir, cons
  */
 static fsal_status_t check_name(struct mg_object *object, struct mg_object *dir, const char *name)
 {
-	struct mg_export *export;
-	struct gsh_buffdesc key;
 	int result;
 
 	if (atomic_load(&dir->volume->finished))
@@ -57,10 +54,7 @@ static fsal_status_t check_name(struct mg_object *object, struct mg_object *dir,
 	result = object_has_name(object, dir, name);
 	if (result != 0)
 		return result < 0 ? mg_look_status(result) : mg_ok();
-	export = mg_enter();
-	dir->sub->obj_ops->handle_to_key(dir->sub, &key);
-	mg_leave(export);
-	mg_up_invalidate(dir->volume, key.addr, key.len, true, NULL, NULL);
+	mg_object_forget(dir, true);
 	return mg_delay();
 }
 

@@ -16,6 +16,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'
 import nfs3                                                             # noqa: E402
 import nfs4                                                             # noqa: E402
 from harness import case, expect, main, same                            # noqa: E402
+from sandbox import Failure, wait_for                                   # noqa: E402
 from servers import CACHES, NEW, OLD, Ganesha, stack                    # noqa: E402
 
 DIRS, BLOCK, BLOCKS = 16, 4096, 8
@@ -458,6 +459,29 @@ def a_listing_brings_attributes(args):
         same((after.used, after.nlink), (disk.st_blocks * 512, disk.st_nlink), f'space and links of wide{n}')
         same((attr.size, after.size), (4096, 4096), f'size of wide{n}, unfinished')
         expect(attr.used < after.used, f'wide{n} took {attr.used} bytes before it was filled')
+
+
+@case(short=True)
+def what_is_looked_up_all_the_time(args):
+    """MDCACHE takes each lookup that it cannot answer for a look at the object's attributes: they expire
+    nevertheless."""
+    _, migration = stack(args.build, fill, '1G')
+    migration.attach()
+    server = migration.start_server(export=NEVER, **CACHES['no-chunks'])
+    client, paths = v3(server), ('dir5/sub1', 'dir5/sub1/stable0')
+    wrong = {}
+    crawler = migration.start_crawler()
+
+    def right():
+        nonlocal wrong
+        ended = crawler.poll() is not None
+        wrong = {path: shown(client.walk(path)[1], path) for path in paths}
+        return ended and not any(wrong.values())
+    try:
+        wait_for('what is shown is right', right, 60)
+    except Failure as failure:
+        raise Failure(f'{failure}: {wrong}') from None
+    same(crawler.wait(), 0, 'exit status of the crawler')
 
 
 @case(short=True)
