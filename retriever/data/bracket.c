@@ -303,6 +303,14 @@ static int note_change(struct bracket *bracket, uint64_t offset, uint64_t length
 	return ret ? ret : lost ? -EIO : 0;
 }
 
+/* Lock held.  Where holes do not tell what the kernel dropped, nothing that a client was told is
+ * dirty (dirty.h). */
+static bool dirty_can_wait(const struct object *object)
+{
+	return !object->record.dirty.n ||
+	       capabilities_has(&object->retriever->capabilities, CAPABILITY_HOLES);
+}
+
 void bracket_end(struct bracket *bracket, bool changed, bool durable, uint64_t offset,
 		 uint64_t length, object_done_fn done, void *arg)
 {
@@ -323,6 +331,7 @@ void bracket_end(struct bracket *bracket, bool changed, bool durable, uint64_t o
 		/* what a client wrote need not be waited for any more */
 		waiters_take(object, &waiters);
 		queue = !is_directory(object);
+		durable = durable || !dirty_can_wait(object);
 	} else if (bracket->change == MIGRATE_TRUNCATE) {
 		clip_after(bracket);
 	}

@@ -14,6 +14,9 @@
  * that, a kill leaves the bytes in the page cache and in the record; after a power cut the epoch is
  * another, so dirty ranges count as missing again.  Ranges that had been made durable (COMMIT) had
  * left `missing` when their record was flushed, before COMMIT was answered.
+ *
+ * Where holes do not tell which pages the kernel dropped (capabilities.h), END of what is dirty is
+ * always a durable one.
  */
 #ifndef RETRIEVER_DATA_BRACKET_H
 #define RETRIEVER_DATA_BRACKET_H

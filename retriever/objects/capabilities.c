@@ -445,8 +445,9 @@ static const struct row {
 	/* private.h, turns.h, the doors */
 	[CAPABILITY_LOCKS] = {"directory-locks", try_locks, "locks of directories (flock)",
 			      .cure = USE},
-	/* dirty.h, sparse.h, snapshot.h: what the kernel dropped is told from what was written */
-	[CAPABILITY_HOLES] = {"holes", try_holes, "holes in files (SEEK_DATA)", .cure = USE},
+	/* bracket.h, dirty.h, sparse.h, snapshot.h: dropped pages are told from written ones */
+	[CAPABILITY_HOLES] = {"holes", try_holes, "holes in files (SEEK_DATA)",
+			      "what clients write to missing parts is durable before its answer"},
 	/* attributes.h */
 	[CAPABILITY_ATTRIBUTES] = {"attributes", try_attributes,
 				   "owners, modes and times that can be set",

@@ -7,6 +7,11 @@
  * the new descriptor gets any error.  A page that the kernel has dropped is a hole, and its bytes
  * are lost.  In files in which clients make holes (MIGRATE_REC_HOLES) such a hole cannot be told
  * from a client's.
+ *
+ * Where the file system does not tell holes (capabilities.h) a dropped page would be zeros.  There
+ * a client's bytes are durable before END is answered (bracket.h), and what is found dirty was
+ * promised to nobody: it is missing again, and listed, because a volume may have been here when
+ * holes were told.
  */
 #ifndef RETRIEVER_OBJECTS_DIRTY_H
 #define RETRIEVER_OBJECTS_DIRTY_H

@@ -215,9 +215,11 @@ static int object_mend_dirty(struct object *object)
 {
 	struct migrate_record *rec = &object->record;
 	struct migrate_extents lost = MIGRATE_EXTENTS_INIT;
-	int ret = dirty_write_again(object->fd, &rec->dirty, &lost);
+	const bool told = capabilities_has(&object->retriever->capabilities, CAPABILITY_HOLES);
+	int ret = told ? dirty_write_again(object->fd, &rec->dirty, &lost)
+		       : migrate_extents_copy(&lost, &rec->dirty);
 
-	if (!ret && lost.n && !(rec->flags & MIGRATE_REC_HOLES)) {
+	if (!ret && lost.n && !(told && rec->flags & MIGRATE_REC_HOLES)) {
 		ret = migrate_extents_remove_all(&rec->dirty, &lost);
 		rec->flags |= MIGRATE_REC_LOST;
 		errors_add_fd(object->retriever->errors, object->fd, -EIO, QM_WRITE_UNDURABLE);

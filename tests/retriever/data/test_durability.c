@@ -147,6 +147,49 @@ START_TEST(i7_a_power_cut)
 }
 END_TEST
 
+/* As on file systems that do not tell holes: what a client wrote is durable with END. */
+START_TEST(i7_without_holes_end_is_durable)
+{
+	int fd = start();
+
+	core.retriever->capabilities.lacking |= 1u << CAPABILITY_HOLES;
+	ck_assert_int_eq(core_write(&core, fd, 1000, 1000, 9, false), 0);
+	mount_epoch[0] = 'x';
+	ck_assert(core_present(fd, 1000, 1000));
+	mount_epoch[0] = 'o';
+	core_fail_sync = "fdatasync";
+	ck_assert_int_eq(core_write(&core, fd, 5000, 1000, 9, false), -EIO);
+	core_fail_sync = NULL;
+	ck_assert(!core_present(fd, 5000, 1000));
+	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
+	core_expect(fd, 1000, 1000, 9);
+	core_expect(fd, 2000, SIZE - 2000, 1);
+	core_free_with(&core, fd);
+}
+END_TEST
+
+/* There what is found dirty may have been dropped: no hole is shown, and the loss is listed. */
+START_TEST(i4_without_holes_dirty_is_missing)
+{
+	g_autofree uint8_t *data = core_bytes(9, 0, 8192);
+	struct migrate_record record;
+	int fd = start();
+
+	ck_assert_int_eq(pwrite(fd, data, 8192, 0), 8192);
+	ck_assert_int_eq(migrate_record_load(fd, &record), 1);
+	ck_assert_int_eq(migrate_extents_add(&record.dirty, 0, 8192), 0);
+	memcpy(record.epoch, mount_epoch, sizeof(record.epoch));
+	ck_assert_int_eq(migrate_record_store(fd, &record), 0);
+	migrate_record_clear(&record);
+	ck_assert(core_present(fd, 0, 8192));
+	core.retriever->capabilities.lacking |= 1u << CAPABILITY_HOLES;
+	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
+	core_expect(fd, 0, SIZE, 1);
+	ck_assert_int_eq(core_sync(&core, fd), -EIO);
+	core_free_with(&core, fd);
+}
+END_TEST
+
 static void change_the_file(int fd)
 {
 	uint64_t id;
@@ -372,6 +415,8 @@ int main(void)
 	tcase_add_test(tcase, rounds_end_by_themselves);
 	tcase_add_test(tcase, i7_a_kill_after_end);
 	tcase_add_test(tcase, i7_a_power_cut);
+	tcase_add_test(tcase, i7_without_holes_end_is_durable);
+	tcase_add_test(tcase, i4_without_holes_dirty_is_missing);
 	tcase_add_test(tcase, i7_killed_at_every_step);
 	tcase_add_test(tcase, i7_a_sync_of_a_normal_file_flushes);
 	tcase_add_test(tcase, i7_the_order_of_a_commit);
