@@ -193,13 +193,17 @@ static int try_private_mark(struct probe *p)
 	return ret || migrate_private_is_marked(p->dir) ? ret : -EIO;
 }
 
+/* Onto a free name, too: the kernel itself refuses one that is there (CephFS). */
 static int try_noreplace(struct probe *p)
 {
 	if (mkdirat(p->dir, "other", 0700) < 0)
 		return -errno;
 	if (renameat2(p->dir, "file", p->dir, "other", RENAME_NOREPLACE) == 0)
 		return -EINVAL;
-	return errno == EEXIST ? errno_result(unlinkat(p->dir, "other", AT_REMOVEDIR)) : -errno;
+	if (errno != EEXIST || unlinkat(p->dir, "other", AT_REMOVEDIR) < 0 ||
+	    renameat2(p->dir, "file", p->dir, "other", RENAME_NOREPLACE) < 0)
+		return -errno;
+	return errno_result(renameat2(p->dir, "other", p->dir, "file", RENAME_NOREPLACE));
 }
 
 static int try_exchange(struct probe *p)
