@@ -29,17 +29,20 @@ int migrate_binding_get(int fd, const char *name, struct migrate_binding *out)
 	return 0;
 }
 
-#define TRIES 20 /* a millisecond apart */
+#define PAUSE_MAX_NS 64000000
+#define TRIES	     80 /* 5 s */
 
-/* Linux says ENOMEM, too, where an inode of this number is just being made: for a moment, with the
- * creator's processor. */
+/* Linux says ENOMEM, too, where an inode of this number is just being made: until its maker, who
+ * may have little weight, has had a processor. */
 static int open_when_made(int mount_fd, struct file_handle *handle, int flags)
 {
-	const struct timespec pause = {.tv_nsec = 1000000};
+	struct timespec pause = {.tv_nsec = 1000000};
 	int fd = open_by_handle_at(mount_fd, handle, flags);
 
 	for (int i = 0; fd < 0 && errno == ENOMEM && i < TRIES; i++) {
 		nanosleep(&pause, NULL);
+		if (pause.tv_nsec < PAUSE_MAX_NS)
+			pause.tv_nsec *= 2;
 		fd = open_by_handle_at(mount_fd, handle, flags);
 	}
 	return fd;

@@ -1,8 +1,24 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 #include <errno.h>
+#include <sys/syscall.h>
+#include <time.h>
 
 #include "common/record.h"
 #include "tests/common/support.h"
+
+static int64_t made_in, paused; /* ns: until the inode is made, and that were waited for it */
+
+int open_by_handle_at(int mount_fd, struct file_handle *handle, int flags)
+{
+	errno = ENOMEM;
+	return paused < made_in ? -1 : (int)syscall(SYS_open_by_handle_at, mount_fd, handle, flags);
+}
+
+int nanosleep(const struct timespec *pause, struct timespec *left)
+{
+	paused += pause->tv_sec * INT64_C(1000000000) + pause->tv_nsec;
+	return 0;
+}
 
 START_TEST(same_inode_same_binding)
 {
@@ -79,6 +95,26 @@ START_TEST(opened)
 }
 END_TEST
 
+/* For as long as its maker may wait for a processor; and where there is no memory it ends. */
+START_TEST(being_made)
+{
+	struct migrate_binding binding;
+	int fd = scratch_file("a", 7), dir = open(scratch, O_RDONLY | O_DIRECTORY), again;
+
+	ck_assert_int_eq(migrate_binding_get(fd, NULL, &binding), 0);
+	made_in = INT64_C(3000000000);
+	again = migrate_binding_open(dir, &binding, O_RDONLY | O_CLOEXEC);
+	ck_assert_int_ge(again, 0);
+	close(again);
+	paused = 0;
+	made_in = INT64_C(20000000000);
+	ck_assert_int_eq(migrate_binding_open(dir, &binding, O_RDONLY | O_CLOEXEC), -ENOMEM);
+	made_in = 0;
+	close(fd);
+	close(dir);
+}
+END_TEST
+
 /* The layout of the kernel's btrfs handles: a file, the same in a snapshot of its subvolume, and
  * its neighbour there. */
 START_TEST(snapshots_of_btrfs)
@@ -125,6 +161,7 @@ int main(void)
 	tcase_add_test(tcase, names_are_not_followed);
 	tcase_add_test(tcase, other_inodes_differ);
 	tcase_add_test(tcase, opened);
+	tcase_add_test(tcase, being_made);
 	tcase_add_test(tcase, snapshots_of_btrfs);
 	tcase_add_test(tcase, errors);
 	return run_case(tcase);
