@@ -194,7 +194,7 @@ static inline void made_walk_run(struct made_walk *made)
 {
 	made_walk_root(made);
 	walk_start(&made->walk);
-	ck_assert(walk_wait(&made->walk, g_get_monotonic_time() + 60 * G_USEC_PER_SEC));
+	ck_assert(walk_wait(&made->walk, g_get_monotonic_time() + 600 * G_USEC_PER_SEC));
 	walk_end(&made->walk);
 	ck_assert_ptr_null(made->walk.error);
 }

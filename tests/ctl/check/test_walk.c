@@ -39,13 +39,13 @@ START_TEST(held)
 	made.walk.workers = 1;
 	made_walk_root(&made);
 	walk_start(&made.walk);
-	ck_assert(walk_hold(&made.walk, g_get_monotonic_time() + 60 * G_USEC_PER_SEC));
+	ck_assert(walk_hold(&made.walk, g_get_monotonic_time() + 600 * G_USEC_PER_SEC));
 	before = made.tally;
 	ck_assert(frontier_keep(made.walk.frontier, state, NULL));
 	frontier_kept(made.walk.frontier);
 	ck_assert_int_eq(memcmp(&before, &made.tally, sizeof(before)), 0);
 	walk_go_on(&made.walk);
-	ck_assert(walk_wait(&made.walk, g_get_monotonic_time() + 60 * G_USEC_PER_SEC));
+	ck_assert(walk_wait(&made.walk, g_get_monotonic_time() + 600 * G_USEC_PER_SEC));
 	walk_end(&made.walk);
 	ck_assert_uint_eq(made.tally.types[TALLY_FILES], 50002);
 	made_walk_end(&made);
@@ -83,7 +83,7 @@ START_TEST(full)
 		error_set(&made.walk.error, ENOSPC, "no room");
 	g_cond_broadcast(&made.walk.changed);
 	g_mutex_unlock(&made.walk.lock);
-	ck_assert(walk_wait(&made.walk, g_get_monotonic_time() + 60 * G_USEC_PER_SEC));
+	ck_assert(walk_wait(&made.walk, g_get_monotonic_time() + 600 * G_USEC_PER_SEC));
 	walk_end(&made.walk);
 	g_clear_error(&made.walk.error);
 	made_walk_end(&made);

@@ -151,7 +151,7 @@ START_TEST(i7_a_file_that_was_cut)
 END_TEST
 
 /* The linker leads calls of these two here; of a new one the compiler makes malloc(). */
-static int memory_for = -1; /* so many more; -1: any number */
+static __thread int memory_for = -1; /* so many more; -1: any number */
 void *__real_malloc(size_t size);
 void *__real_realloc(void *p, size_t size);
 void *__wrap_malloc(size_t size);

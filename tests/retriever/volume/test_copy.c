@@ -599,9 +599,9 @@ START_TEST(accepting_with_the_switch)
 }
 END_TEST
 
-static bool
-	in_project; /* but for the copy all is in project 7, and what is made in it inherits it */
-static bool given;  /* the copy was given it */
+/* But for the copy all is in project 7, and what is made in it inherits it. */
+static atomic_bool in_project;
+static atomic_bool given; /* the copy was given it */
 
 int ioctl(int fd, unsigned long request, ...)
 {
@@ -615,7 +615,8 @@ int ioctl(int fd, unsigned long request, ...)
 		g_autofree char *path = g_file_read_link(link, NULL);
 		const bool copy = path && g_str_has_suffix(path, "/" COPY_DIR);
 
-		given |= copy && request == FS_IOC_FSSETXATTR && attr->fsx_projid == 7;
+		if (copy && request == FS_IOC_FSSETXATTR && attr->fsx_projid == 7)
+			given = true;
 		if (request == FS_IOC_FSGETXATTR)
 			*attr = (struct fsxattr){.fsx_projid = copy ? 0 : 7,
 						 .fsx_xflags = FS_XFLAG_PROJINHERIT};

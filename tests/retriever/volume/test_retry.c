@@ -7,13 +7,15 @@
 #define SIZE 200000
 
 static struct core core;
-static int fails_to_open; /* -errno */
+static atomic_int fails_to_open; /* -errno */
 
 int __real_migrate_binding_open(int fd, const struct migrate_binding *handle, int flags);
 int __wrap_migrate_binding_open(int fd, const struct migrate_binding *handle, int flags);
 int __wrap_migrate_binding_open(int fd, const struct migrate_binding *handle, int flags)
 {
-	return fails_to_open ? fails_to_open : __real_migrate_binding_open(fd, handle, flags);
+	const int failure = fails_to_open;
+
+	return failure ? failure : __real_migrate_binding_open(fd, handle, flags);
 }
 
 static int start(void)
