@@ -60,9 +60,11 @@ static void exchange(struct nfs_link *from, struct nfs_link *to)
 		ssize_t n = 0;
 
 		while (sent < SIZE && n >= 0) {
+			const size_t part = MIN(SIZE - sent, 100000);
+
 			g_free(out);
-			out = g_memdup2(bytes + sent, SIZE - sent);
-			n = nfs_link_send(from, out, MIN(SIZE - sent, 100000));
+			out = g_memdup2(bytes + sent, part);
+			n = nfs_link_send(from, out, part);
 			sent += n > 0 ? (size_t)n : 0;
 		}
 		if (n < 0) {
