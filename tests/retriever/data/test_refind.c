@@ -2,6 +2,7 @@
 #include "tests/retriever/core_hook.h"
 
 #include "lib/source/backend.h"
+#include "retriever/data/listing_search.h"
 #include "retriever/data/refind.h"
 #include "retriever/objects/errors.h"
 
@@ -276,6 +277,8 @@ END_TEST
 
 /* ---- a listing without an end ---- */
 
+#define PAGE 512 /* entries; of much larger ones each page's memory is new to the process */
+
 static unsigned period; /* of its cookies; 0: none comes twice */
 
 struct endless {
@@ -294,7 +297,7 @@ static void endless_close(struct backend *backend)
 static void endless_submit(struct backend *backend, struct backend_request *req)
 {
 	struct endless *endless = (struct endless *)backend;
-	unsigned n = period ? 1 : 8192;
+	unsigned n = period ? 1 : PAGE;
 
 	if (req->op != BACKEND_READDIR) {
 		endless->layer.inner->ops->submit(endless->layer.inner, req);
@@ -347,7 +350,8 @@ START_TEST(a_listing_without_an_end)
 	core_source_rename(&core, "d/f", "d/g");
 	stale_reads(1);
 	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), -EREMOTEIO);
-	ck_assert_uint_le(atomic_load(&endless->pages), period ? 4 * period + 4 : 1300);
+	ck_assert_uint_le(atomic_load(&endless->pages),
+			  period ? 4 * period + 4 : LISTING_MAX / PAGE + 100);
 	ck_assert(errors_get(core.retriever->errors, &(guint){0}, NULL, &e));
 	ck_assert_ptr_nonnull(strstr(e.reason, "does not end"));
 	error_entry_clear(&e);

@@ -314,7 +314,15 @@ START_TEST(counts_what_changes_meanwhile)
 	listed = 0;
 	verify(&count);
 	ck_assert_int_eq(listed, -1);
-	meanwhile = core.retriever->counters;
+	meanwhile = (struct counters){
+		.files_found = COUNT_GET(core.retriever, files_found),
+		.files_whole = COUNT_GET(core.retriever, files_whole),
+		.bytes_found = COUNT_GET(core.retriever, bytes_found),
+		.bytes_whole = COUNT_GET(core.retriever, bytes_whole),
+		.directories_found = COUNT_GET(core.retriever, directories_found),
+		.directories_whole = COUNT_GET(core.retriever, directories_whole),
+		.unfilled = COUNT_GET(core.retriever, unfilled),
+	};
 	verify(&count);
 	ck_assert_int_eq(meanwhile.files_found, count.files);
 	ck_assert_int_eq(meanwhile.files_whole, count.files_whole);
