@@ -122,7 +122,7 @@ START_TEST(i8_atime_of_who_asks_meanwhile)
 						      .priorities = 1u << BACKEND_BACKGROUND,
 						      .action = FAULT_STALL});
 	w = core_ask_fill(&core, dir, MIGRATE_BACKGROUND | MIGRATE_SMALL_DATA);
-	ck_assert(backend_fault_wait(core.fault, rule, 3));
+	ck_assert(backend_fault_wait(core.fault, rule, 5));
 	int read_there = openat(there, "d/some", O_RDONLY);
 	ck_assert_int_eq(read(read_there, &byte, 1), 1);
 	ck_assert_int_eq(fstat(read_there, &here), 0);
