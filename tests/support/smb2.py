@@ -198,7 +198,7 @@ class Connection:
     def pump(self, seconds):
         """Listens to all peers for a while, or until something came."""
         ready = select.select([c.sock for c in self.peers], [], [], seconds)[0]
-        for connection in list(self.peers):
+        for connection in dict.fromkeys(self.peers):    # what is listed twice is here once
             if connection.sock in ready:
                 connection.receive()
         return bool(ready)

@@ -255,7 +255,7 @@ class Keeper:
 
     def wait_broken(self):
         while not self.breaks:
-            expect(self.session.connection.pump(20), 'the lease is not broken')
+            expect(self.session.connection.pump(120), 'the lease is not broken')
 
 
 def end(keeper, session, mid):
