@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <netdb.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "lib/base/text.h"
@@ -426,11 +427,12 @@ char *smb_failure_text(const struct smb_url *url, const struct wire_reply *reply
 	g_autofree char *login =
 		g_strconcat(url->domain ? url->domain : "", url->domain && *url->domain ? "\\" : "",
 			    url->user, NULL);
+	char error[64]; /* g_strerror() shares its texts by a lock of GLib (backend.h) */
 	const char *const values[][2] = {
 		{"$CODE", code},
 		{"$NUMBER", number},
 		{"$RESOLVER", gai_strerror((int)reply->code)},
-		{"$ERRNO", g_strerror((int)(reply->code & 0xfff))},
+		{"$ERRNO", strerror_r((int)(reply->code & 0xfff), error, sizeof(error))},
 		{"$PORT", port},
 		{"$LOGIN", login},
 		{"$USER", url->user},

@@ -7,6 +7,7 @@
 #include "lib/source/backend.h"
 #include "lib/source/smb/smb_listing.h"
 #include "lib/source/smb/smb_reply.h"
+#include "tests/pairs.h"
 #include "tests/suite.h"
 
 #define SECOND UINT64_C(10000000)
@@ -356,6 +357,24 @@ START_TEST(data)
 }
 END_TEST
 
+static void refused(void *arg)
+{
+	const struct smb_url smb_url = {.text = "smb://user@host/share", .port = 445};
+	const struct wire_reply failed = {.status = WIRE_F_CONNECT, .code = ECONNREFUSED};
+	g_autofree char *text = smb_failure_text(&smb_url, &failed);
+
+	ck_assert_ptr_nonnull(strstr(text, "port 445 (Connection refused)"));
+}
+
+/* Each connection has a thread, and all fail at once. */
+START_TEST(failures_of_two_threads)
+{
+	struct paired_call one = {.fn = refused}, other = {.fn = refused};
+
+	call_beside(&one, &other);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = tcase_create("replies");
@@ -369,5 +388,6 @@ int main(void)
 	tcase_add_test(tcase, links);
 	tcase_add_test(tcase, xattrs);
 	tcase_add_test(tcase, data);
+	tcase_add_test(tcase, failures_of_two_threads);
 	return run_tcase(tcase);
 }
