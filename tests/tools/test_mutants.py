@@ -40,7 +40,7 @@ class Mutants(unittest.TestCase):
                 program = f"{tree}/{build}/test_bound"
                 os.mkdir(os.path.dirname(program))
                 with open(program, "w", encoding="ascii") as file:
-                    file.write(f'#!/bin/sh\ncase "$(ulimit -v) $ASAN_OPTIONS" in "{want}"*) ;; *) exit 1 ;; esac\n')
+                    file.write(f'#!/bin/sh\ncase "$(ulimit -d) $ASAN_OPTIONS" in "{want}"*) ;; *) exit 1 ;; esac\n')
                 os.chmod(program, 0o755)
                 self.assertFalse(mutants.fails(program, subprocess.DEVNULL), build)
 
