@@ -20,6 +20,7 @@ static struct {
 static bool asked;	      /* and not killed */
 static void (*intrude)(void); /* nor that: somebody does this right before the step */
 static unsigned again = 1;    /* and before so many steps in a row */
+static int failure;	      /* nor that: the step does nothing, and returns this */
 
 /* With steps that only look, but for the last ones. */
 static inline void before_step(void)
@@ -31,9 +32,14 @@ static inline void before_step(void)
 		intrude();
 }
 
+static inline bool fails_now(void)
+{
+	return failure && __atomic_add_fetch(&shared->steps, 1, __ATOMIC_RELAXED) == shared->end_at;
+}
+
 static inline void step(void)
 {
-	if (intrude)
+	if (intrude || failure)
 		return;
 	if (__atomic_add_fetch(&shared->steps, 1, __ATOMIC_RELAXED) != shared->end_at)
 		return;
@@ -42,42 +48,48 @@ static inline void step(void)
 	stop_now = true;
 }
 
-#define WRAP(type, name, parameters, arguments)                                                    \
-	type __real_##name parameters;                                                             \
-	type __wrap_##name parameters;                                                             \
-	type __wrap_##name parameters                                                              \
+#define WRAP(name, parameters, arguments)                                                          \
+	int __real_##name parameters;                                                              \
+	int __wrap_##name parameters;                                                              \
+	int __wrap_##name parameters                                                               \
 	{                                                                                          \
 		before_step();                                                                     \
-		type result = __real_##name arguments;                                             \
+		int result = fails_now() ? failure : __real_##name arguments;                      \
 		step();                                                                            \
 		return result;                                                                     \
 	}
 
-WRAP(int, target_mkdir, (struct target * target, const char *path), (target, path))
-WRAP(int, target_create, (struct target * target, const char *path, struct target_file **file),
+WRAP(target_mkdir, (struct target * target, const char *path), (target, path))
+WRAP(target_create, (struct target * target, const char *path, struct target_file **file),
      (target, path, file))
-WRAP(int, target_symlink, (struct target * target, const char *text, const char *path),
+WRAP(target_symlink, (struct target * target, const char *text, const char *path),
      (target, text, path))
-WRAP(int, target_mknod, (struct target * target, const char *path, mode_t mode, dev_t device),
+WRAP(target_mknod, (struct target * target, const char *path, mode_t mode, dev_t device),
      (target, path, mode, device))
-WRAP(int, target_link, (struct target * target, const char *from, const char *to),
-     (target, from, to))
-WRAP(int, target_rename, (struct target * target, const char *from, const char *to, bool directory),
+WRAP(target_link, (struct target * target, const char *from, const char *to), (target, from, to))
+WRAP(target_rename, (struct target * target, const char *from, const char *to, bool directory),
      (target, from, to, directory))
-WRAP(int, target_rename_new,
-     (struct target * target, const char *from, const char *to, bool directory),
+WRAP(target_rename_new, (struct target * target, const char *from, const char *to, bool directory),
      (target, from, to, directory))
-WRAP(int, target_replace,
-     (struct target * target, const char *from, const char *to, const char *out),
+WRAP(target_replace, (struct target * target, const char *from, const char *to, const char *out),
      (target, from, to, out))
-WRAP(int, target_remove, (struct target * target, const char *path, bool directory),
+WRAP(target_remove, (struct target * target, const char *path, bool directory),
      (target, path, directory))
-WRAP(int, attrs_give_times, (int fd, const struct attrs *attrs), (fd, attrs))
-WRAP(int, attrs_give,
+WRAP(attrs_give_times, (int fd, const struct attrs *attrs), (fd, attrs))
+WRAP(attrs_give,
      (int fd, const struct attrs *attrs, const struct volume_config *config, attrs_lost_fn lost,
       void *arg),
      (fd, attrs, config, lost, arg))
-WRAP(bool, ledger_commit, (struct ledger * ledger, GError **error), (ledger, error))
+
+bool __real_ledger_commit(struct ledger *ledger, GError **error);
+bool __wrap_ledger_commit(struct ledger *ledger, GError **error);
+bool __wrap_ledger_commit(struct ledger *ledger, GError **error)
+{
+	before_step();
+	bool good = __real_ledger_commit(ledger, error);
+	step();
+	return good;
+}
 
 static inline void share_steps(void)
 {

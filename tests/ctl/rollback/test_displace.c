@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Somebody else changes an object on the old server right before each of the steps of a run: what
  * he wrote is there afterwards, and after the next run, too. */
-#include "tests/ctl/rollback/ended.h"
+#include "tests/ctl/rollback/each_step.h"
+#include "tests/retriever/core_step.h"
 
 /* Once somebody came: what is in TARGET_STAGE cannot be seen by the name of a new version, or has
  * another number each time. */
@@ -16,17 +17,17 @@ int __wrap_target_stat(struct target *target, const char *path, struct stat *st)
 	static unsigned number;
 
 	before_step();
-	int ret = staged && unseen && g_str_has_prefix(path, TARGET_STAGE "/n")
-			  ? -EACCES
-			  : __real_target_stat(target, path, st);
+	int ret = staged && unseen && g_str_has_prefix(path, TARGET_STAGE "/n") ? -EACCES
+		  : fails_now()							? failure
+				: __real_target_stat(target, path, st);
 	if (!ret && staged && unstable)
 		st->st_ino += ++number;
 	step();
 	return ret;
 }
 
-WRAP(int, target_file_stat, (struct target_file * file, struct stat *st), (file, st))
-WRAP(int, target_file_write, (struct target_file * file, const void *data, size_t len, off_t at),
+WRAP(target_file_stat, (struct target_file * file, struct stat *st), (file, st))
+WRAP(target_file_write, (struct target_file * file, const void *data, size_t len, off_t at),
      (file, data, len, at))
 
 static bool plain; /* names can only be linked and renamed, as over NFS */
@@ -224,6 +225,12 @@ START_TEST(open_there)
 }
 END_TEST
 
+START_TEST(i12_each_step_fails)
+{
+	fail_at_steps(CORE_STEP, change_all);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = tcase_create("all");
@@ -235,6 +242,7 @@ int main(void)
 	tcase_add_test(tcase, i7_replaced_and_not_seen);
 	tcase_add_test(tcase, i7_replaced_where_numbers_change);
 	tcase_add_test(tcase, open_there);
+	tcase_add_test(tcase, i12_each_step_fails);
 	tcase_add_test(tcase, i7_written_where_nothing_is_exchanged);
 	return run_tcase(tcase);
 }

@@ -253,6 +253,12 @@ START_TEST(i12_given_back_what_never_came)
 }
 END_TEST
 
+START_TEST(i12_each_step_fails)
+{
+	fail_at_steps(CORE_STEP, change_all);
+}
+END_TEST
+
 /* ---- somebody renames there what a killed run had to do with ----------------------------------
  */
 
@@ -561,6 +567,7 @@ int main(void)
 
 	tcase_set_timeout(tcase, 120);
 	tcase_add_test(tcase, killed_at_each_step);
+	tcase_add_test(tcase, i12_each_step_fails);
 	tcase_add_test(tcase, i12_killed_at_each_step_and_changed);
 	tcase_add_test(tcase, i12_killed_at_each_step_and_links);
 	tcase_add_test(tcase, asked_to_end_at_each_step);
