@@ -41,23 +41,46 @@ START_TEST(not_of_the_system)
 }
 END_TEST
 
-/* What is whole is let through. */
+/* Of those that serve it without the layer. */
+static void count_past(const char *domain, GLogLevelFlags level, const char *text, void *lines)
+{
+	(void)domain, (void)level;
+	*(unsigned *)lines += strstr(text, "without the layer") != NULL;
+}
+
+static unsigned descriptors(void)
+{
+	GDir *dir = g_dir_open("/proc/self/fd", 0, NULL);
+	unsigned n = 0;
+
+	while (g_dir_read_name(dir))
+		n++;
+	g_dir_close(dir);
+	return n;
+}
+
+/* What is whole is let through, and nothing is kept of who asks. */
 START_TEST(whole)
 {
 	g_autofree char *path = guard_put("f");
 	g_autoptr(GError) error = NULL;
 	struct guard *guard = guard_new(&config, false, &error);
+	unsigned past = 0;
 	int status = -1;
 	pid_t child;
 
 	ck_assert_msg(guard != NULL, "%s", error ? error->message : "");
 	ck_assert_ptr_null(guard_new(&config, false, NULL)); /* one at a time */
+	g_log_set_default_handler(count_past, &past);
+	const unsigned open_before = descriptors();
 	child = fork();
 	if (child == 0)
 		_exit(open(path, O_RDONLY) < 0 || open(place, O_RDONLY) < 0);
 	while (waitpid(child, &status, WNOHANG) == 0)
 		ck_assert(guard_turn(guard, NULL));
 	ck_assert_int_eq(status, 0);
+	ck_assert_uint_eq(past, 0);
+	ck_assert_uint_eq(descriptors(), open_before);
 	guard_stop(guard);
 	ck_assert(!guard_turn(guard, &error));
 	ck_assert_ptr_null(error);

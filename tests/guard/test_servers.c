@@ -108,18 +108,27 @@ static void end(const struct child *child)
 	close(child->process);
 }
 
+static void count_line(const char *domain, GLogLevelFlags level, const char *text, void *lines)
+{
+	(void)domain, (void)level, (void)text;
+	++*(unsigned *)lines;
+}
+
 /* Who is past the layer is named once, until it has ended or has one. */
 START_TEST(past)
 {
 	struct servers *servers = servers_new(sock);
 	const struct child a = start(), b = start();
 	g_autofree char *one = g_strdup_printf("test_servers (%d)", (int)a.pid);
+	unsigned lines = 0;
 	char *text;
 
+	g_log_set_default_handler(count_line, &lines);
 	ck_assert(!servers_has(servers, a.process));
 	ck_assert_ptr_null(servers_past_text(servers));
 	servers_add_past(servers, a.process);
 	servers_add_past(servers, a.process);
+	ck_assert_uint_eq(lines, 1);
 	text = servers_past_text(servers);
 	ck_assert_str_eq(text, one);
 	g_free(text);

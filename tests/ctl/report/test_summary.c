@@ -63,6 +63,10 @@ START_TEST(hostile)
 	ck_assert_ptr_null(parse(hidden, NULL));
 	ck_assert_ptr_null(parse(deep, &error));
 	ck_assert_ptr_nonnull(strstr(error->message, "too deep"));
+	g_clear_error(&error);
+	ck_assert_ptr_null(
+		summary_new(deep, 16, &error)); /* and what is behind it is not looked at */
+	ck_assert_ptr_null(strstr(error->message, "too deep"));
 }
 END_TEST
 

@@ -7,6 +7,7 @@ int sync_durably(int fd);
 #undef fdatasync
 #include "tests/pairs.h"
 
+#include <signal.h>
 #include <sys/resource.h>
 
 #include "lib/report/losses.h"
@@ -108,6 +109,35 @@ START_TEST(a_sync_without_descriptors)
 	ck_assert_int_lt(losses_sync(losses), 0); /* nor afterwards */
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
 	ck_assert_int_eq(losses_sync(losses), 0);
+	losses_free(losses);
+}
+END_TEST
+
+/* Nothing is said to be noted, and no half line stays. */
+START_TEST(a_full_disk)
+{
+	static const struct {
+		rlim_t room;
+		int ret;
+	} cases[] = {{0, -EFBIG}, {5, -ENOSPC}};
+	struct losses *losses = losses_new(dir);
+	struct rlimit limit, little;
+
+	signal(SIGXFSZ, SIG_IGN);
+	ck_assert_int_eq(losses_add(losses, LOSS_ACL, "/a", "x"), 0);
+	ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	little = limit;
+	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+		little.rlim_cur = strlen("acl\t/a\tx\n") + cases[i].room;
+		ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &little), 0);
+		const int ret = losses_add(losses, LOSS_ACL, "/b", "x");
+		setrlimit(RLIMIT_FSIZE, &limit);
+		ck_assert_int_eq(ret, cases[i].ret);
+		expect("acl\t/a\tx\n");
+		ck_assert_uint_eq(losses_count(losses), 1);
+	}
+	ck_assert_int_eq(losses_add(losses, LOSS_ACL, "/b", "x"), 0);
+	expect("acl\t/a\tx\nacl\t/b\tx\n");
 	losses_free(losses);
 }
 END_TEST
@@ -346,6 +376,7 @@ int main(void)
 	tcase_add_test(tcase, i12_kept_across_restarts);
 	tcase_add_test(tcase, a_sync_beside_another);
 	tcase_add_test(tcase, a_sync_without_descriptors);
+	tcase_add_test(tcase, a_full_disk);
 	tcase_add_test(tcase, what_a_crash_cut);
 	tcase_add_test(tcase, lines);
 	tcase_add_test(tcase, kept);

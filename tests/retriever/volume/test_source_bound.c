@@ -25,7 +25,7 @@ static void begin_unconnected(void)
 /* The line names both; the file is what binds it. */
 START_TEST(another_tree_is_refused)
 {
-	g_autofree char *other = NULL, *file = NULL, *error = NULL;
+	g_autofree char *other = NULL, *file = NULL, *error = NULL, *bound = NULL;
 	char *was;
 
 	begin_unconnected();
@@ -43,6 +43,8 @@ START_TEST(another_tree_is_refused)
 	error = core_try_open(&core);
 	ck_assert_msg(!error, "%s", error);
 	core_close(&core);
+	ck_assert(g_file_get_contents(file, &bound, NULL, NULL));
+	ck_assert_ptr_nonnull(strstr(bound, "another")); /* it is bound anew */
 	core.source = was;
 	core_free(&core);
 }
