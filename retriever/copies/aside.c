@@ -373,9 +373,8 @@ static int rename_apart(int from_fd, const char *name, int to_fd, const char *as
 		return -errno;
 	if (!child)
 		_exit(renameat2(from_fd, name, to_fd, as, RENAME_NOREPLACE) < 0 ? errno : 0);
-	while (waitpid(child, &status, 0) < 0)
-		if (errno != EINTR)
-			return -errno;
+	if (TEMP_FAILURE_RETRY(waitpid(child, &status, 0)) < 0)
+		return -errno;
 	return WIFEXITED(status) ? -WEXITSTATUS(status) : -EIO;
 }
 

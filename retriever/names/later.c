@@ -53,8 +53,7 @@ static bool needs_nothing(struct object *object)
 	return nothing;
 }
 
-/* FALSE: there is nothing to be tried. */
-static bool try_again(struct later *later, const struct error_entry *entry)
+static void try_again(struct later *later, const struct error_entry *entry)
 {
 	struct retriever *retriever = later->retriever;
 	int fd = retriever_open_binding(retriever, &entry->key, O_RDONLY | O_NONBLOCK);
@@ -66,11 +65,11 @@ static bool try_again(struct later *later, const struct error_entry *entry)
 	if (fd >= 0)
 		close(fd);
 	if (ret)
-		return false;
+		return;
 	if (needs_nothing(object)) {
 		errors_forget_name(retriever->errors, &entry->key, entry->name);
 		object_unref(object);
-		return false;
+		return;
 	}
 	attempt = g_slice_new(struct attempt);
 	*attempt = (struct attempt){later, object};
@@ -79,7 +78,6 @@ static bool try_again(struct later *later, const struct error_entry *entry)
 		directory_fill(object, BACKEND_BACKGROUND, false, tried, attempt);
 	else
 		fetch_range(object, 0, INT64_MAX, true, tried, attempt);
-	return true;
 }
 
 static void end_round(struct later *later)
@@ -98,9 +96,10 @@ static void try_some(void *arg)
 	struct error_entry entry;
 	unsigned n = 0;
 
-	while (n < LATER_AT_A_TIME &&
-	       errors_get(later->retriever->errors, &later->place, &filter, &entry)) {
-		n += try_again(later, &entry);
+	for (; n < LATER_AT_A_TIME &&
+	       errors_get(later->retriever->errors, &later->place, &filter, &entry);
+	     n++) {
+		try_again(later, &entry);
 		later->place++;
 		error_entry_clear(&entry);
 	}
