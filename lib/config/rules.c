@@ -37,6 +37,11 @@ struct rules *rules_new(bool folded)
 	return rules;
 }
 
+bool rules_folded(const struct rules *rules)
+{
+	return rules->folded;
+}
+
 void rules_free(struct rules *rules)
 {
 	if (!rules)

@@ -27,6 +27,8 @@ struct rules;
 /* folded: upper and lower case are one. */
 struct rules *rules_new(bool folded);
 void rules_free(struct rules *rules);
+/* As rules_new() was told. */
+bool rules_folded(const struct rules *rules);
 /* NULL; or why the pattern is none, and what to do (g_free): then it is not added. */
 char *rules_add(struct rules *rules, enum rule_kind kind, const char *pattern);
 

@@ -77,6 +77,57 @@ static bool lacks_names(struct object *directory)
 	return unfilled;
 }
 
+/* Old servers have UTF-8; what clients made here may be anything. */
+static char *fold(const char *name)
+{
+	return g_utf8_validate(name, -1, NULL) ? g_utf8_casefold(name, -1) : g_strdup(name);
+}
+
+static int read_twins(struct change *c, const struct coming *coming)
+{
+	DIR *dir = retriever_list(coming->fd, ".");
+	const struct dirent *e;
+	int ret = dir ? 0 : -errno;
+
+	g_free(c->twins_dir);
+	c->twins_dir = g_strdup(coming->dir);
+	g_hash_table_remove_all(c->twins);
+	while (dir && (errno = 0, e = readdir(dir)))
+		g_hash_table_insert(c->twins, fold(e->d_name), g_strdup(e->d_name));
+	if (dir && errno)
+		ret = -errno;
+	if (dir)
+		closedir(dir);
+	if (ret)
+		g_clear_pointer(&c->twins_dir, g_free);
+	return ret;
+}
+
+/*
+ * Finds the object that has the name here.  Where upper and lower case are one on the old server, a
+ * client may have made it in another spelling; a second one beside it would hide one of them from
+ * clients of SMB.
+ */
+static int find_by_name(struct coming *coming)
+{
+	struct change *c = coming->c;
+	g_autofree char *folded = NULL;
+	const char *twin;
+	int ret;
+
+	if (!migrate_binding_get(coming->fd, coming->name, &coming->here))
+		return 0;
+	coming->here.len = 0;
+	if (!rules_folded(c->rules))
+		return 0;
+	ret = g_strcmp0(c->twins_dir, coming->dir) ? read_twins(c, coming) : 0;
+	folded = fold(coming->name);
+	twin = ret ? NULL : g_hash_table_lookup(c->twins, folded);
+	if (twin && migrate_binding_get(coming->fd, twin, &coming->here))
+		coming->here.len = 0;
+	return ret;
+}
+
 /* Opens its directory, and looks whether the name is here already. */
 static void prepare(struct coming *coming)
 {
@@ -97,8 +148,8 @@ static void prepare(struct coming *coming)
 		ret = fill_and_wait(coming->object);
 	if (ret)
 		coming->why = "its directory cannot be filled: see migratectl errors";
-	else if (migrate_binding_get(coming->fd, coming->name, &coming->here))
-		coming->here.len = 0;
+	else if ((ret = find_by_name(coming)))
+		coming->why = "its directory cannot be read";
 	if (!ret && unfilled && !coming->here.len)
 		coming->why = "the old server does not have it any more, or a rule names it";
 }

@@ -96,6 +96,7 @@ int rule_change(struct retriever *retriever, const char *argument, char **text)
 	c.sums = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
 	c.lines = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
 	c.came = g_hash_table_new(g_str_hash, g_str_equal);
+	c.twins = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
 	c.told = g_key_file_new();
 	ret = run_change(&c, text);
 	g_key_file_free(c.told);
@@ -104,6 +105,8 @@ int rule_change(struct retriever *retriever, const char *argument, char **text)
 	g_hash_table_unref(c.sums);
 	clients_free(c.clients);
 	g_free(c.covered_dir);
+	g_free(c.twins_dir);
+	g_hash_table_unref(c.twins);
 	g_free(c.unsettled);
 	g_free(c.root);
 	return ret;

@@ -36,6 +36,8 @@ struct change {
 	char *top;	   /* the name in the root that is walked */
 	char *covered_dir; /* the last directory that was asked for */
 	bool covered;	   /* whether a rule names it, or one above it */
+	char *twins_dir;   /* the last directory whose names were read, and these: */
+	GHashTable *twins; /* a name in lower case -> the name */
 };
 
 /* That of the rule with this text; made if there is none.  The change's. */

@@ -22,8 +22,8 @@ from harness import case, expect, main, same                            # noqa: 
 from sandbox import BASE, Process, sh, volume, wait_for                 # noqa: E402
 from servers import NEW, OLD, VOLUME, Migration                         # noqa: E402
 from smbfiles import DACL, Files, Refused                               # noqa: E402
+from smbtree import READER, WRITER                                      # noqa: E402
 
-READER, WRITER = 'bob', 'root'
 STAGE = '.migrate-rollback'
 KEPT = smb2.A_HIDDEN | smb2.A_SYSTEM
 RENAME, LINK, DISPOSITION = 10, 11, 13          # levels of SET_INFO
@@ -38,16 +38,9 @@ def begin(args, files=40, dress=None, mkfs=('-O', 'ea_inode'), **settings):
     fill(Files(server.session(WRITER, 'old')))
     if dress:
         dress(Files(server.session(WRITER, 'old')))
-    smbd.users()
-    sh('net', '-s', server.config, 'sam', 'rights', 'grant', READER, 'SeSecurityPrivilege')
-    server.configure({'old': (OLD, {**smbtree.SHARE, 'admin users': READER, 'read list': READER})})
-    server.restart()
+    accounts = smbtree.with_accounts(server)
     volume(NEW, '4G', mkfs=mkfs)
-    address = f'{server.address}:{server.port}/old'
-    migration = Migration(args.build, **{**smbtree.settings_of(server),
-                                         'source': f'smb://{READER}@{address}',
-                                         'rollback_source': f'smb://{WRITER}@{address}',
-                                         'rollback_password_file': BASE + '/password', **settings})
+    migration = Migration(args.build, **{**accounts, **settings})
     migration.start_retriever()
     migration.start_journal()
     migration.attach()

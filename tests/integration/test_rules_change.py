@@ -9,10 +9,12 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
 import nfs3                                                             # noqa: E402
+import smbtree                                                          # noqa: E402
 from harness import case, expect, main, same                            # noqa: E402
 from ruled import content, names, reported                              # noqa: E402
 from sandbox import BASE, sh                                            # noqa: E402
-from servers import NEW, OLD, VOLUME, stack                             # noqa: E402
+from servers import NEW, OLD, VOLUME, Migration, stack, volume          # noqa: E402
+from smbfiles import Files, Refused                                     # noqa: E402
 from smbsource import put                                               # noqa: E402
 
 BACK = BASE + '/back'
@@ -241,6 +243,77 @@ def through_handles(args):
     for path in ('first/a.tmp', 'cache/1', 'cache/2', 'd/deep.tmp/6'):
         same(content(f'{OLD}/{path}'), path.encode() * 20_000, f'{path} there')
     same([os.path.lexists(f'{OLD}/{path}') for path in ('cache/new', 'first/gone')], [False] * 2, 'what is there')
+
+
+def old_share(session, _random, _files):
+    old = Files(session)
+    old.set_basic('', created=125_000_000_000_000_000)      # else smbd makes one of the root's times
+    for directory in ('first', 'Cache', 'Cache/sub'):
+        old.mkdir(directory)
+    for path in ('first/x', 'first/A.TMP', 'first/b.tmp', 'first/c.tmp', 'first/dirty.tmp', 'Cache/1', 'Cache/sub/2'):
+        old.write(path, path.encode() * 20_000)
+        old.write(path + ':stream', b'of ' + path.encode())
+    old.set_basic('first/A.TMP', created=126_000_000_000_000_000)
+    return []
+
+
+@case()
+def over_smb(args):
+    """From an old SMB server, which compares names without case, and back to it: stubs and whole files, with
+    their streams."""
+    old, _ = smbtree.old_tree(args.random, make=old_share)
+    volume(NEW)
+    settings = smbtree.with_accounts(old)
+    migration = Migration(args.build, **settings)
+    migration.source = settings.pop('source')
+    migration.start_retriever()
+    migration.start_journal()
+    migration.attach()
+    new = Files(migration.start_smbd().session('root'))
+    same(migration.start_crawler('--metadata-only').wait(300), 0, 'status of the crawler')
+    new.read('first/A.TMP')
+    new.read('cache/SUB/2')
+    new.write('first/dirty.tmp', b'D')
+    before = names(NEW)
+    set_rules(migration, exclude='*.tmp /cache/', **settings)
+    said = migration.ctl('rules', '--apply', '--yes')
+    gone = {'first/A.TMP': '*.tmp', 'first/b.tmp': '*.tmp', 'first/c.tmp': '*.tmp', 'Cache': '/cache/'}
+    expect("first/dirty.tmp: stays as it is" in said and f'{len(gone)} set aside, 0 brought' in said, said)
+    same(names(NEW), {'first', 'first/x', 'first/dirty.tmp'}, 'what is here')
+    same(reported(migration), {path: 'exclude = ' + rule for path, rule in gone.items()}, 'the report')
+    for path in ('first/A.TMP', 'Cache/sub/2'):
+        same(content(f'{NEW}/.migrate/aside/{path}'), path.encode() * 20_000, f'{path} aside')
+    for path in ('first/a.tmp', 'CACHE/1'):
+        try:
+            new.read(path)
+            expect(False, f'{path} is here')
+        except Refused as refused:
+            expect(refused.name in ('OBJECT_NAME_NOT_FOUND', 'OBJECT_PATH_NOT_FOUND'), f'{path}: {refused}')
+    new.unlink('first/x')
+    same(migration.rollback()['conflicts'], [], 'conflicts')
+    same(names(OLD), before - {'first/x'}, 'what is there')
+    same(content(OLD + '/first/dirty.tmp')[:1], b'D', 'what a client wrote there')
+    migration.crawl()
+    new.write('first/a.tmp', b'mine')
+    set_rules(migration, **settings)
+    said = migration.ctl('rules', '--apply', '--yes')
+    expect('first/A.TMP: stays as it is: ' in said and '0 set aside, 3 brought' in said, said)
+    same(reported(migration), {'first/A.TMP': 'exclude = *.tmp'}, 'the report')
+    same(new.read('cache/1'), b'Cache/1' * 20_000, 'what was brought')
+    migration.crawl()
+    for path in ('first/b.tmp', 'Cache/1', 'Cache/sub/2'):
+        same(content(f'{NEW}/{path}'), path.encode() * 20_000, path)
+        same(new.read(path + ':stream'), b'of ' + path.encode(), f"{path}'s stream")
+    migration.ctl('verify', '--content')
+    new.unlink('first/c.tmp')
+    new.write('CACHE/1:stream', b'changed')
+    conflicts = {line['path'] for line in migration.rollback(may_fail=True)['conflicts']}
+    same({path.lower() for path in conflicts}, {'first/a.tmp'}, 'conflicts')
+    same(content(OLD + '/first/A.TMP'), b'first/A.TMP' * 20_000, 'what a rule had left there')
+    same(os.path.exists(OLD + '/first/c.tmp'), False, 'whether there is what a client removed of what was brought')
+    there = Files(old.session('root', 'old'))
+    same(there.read('Cache/1:stream'), b'changed', 'what a client wrote to what was brought')
+    same(there.read('first/b.tmp:stream'), b'of first/b.tmp', 'a stream there')
 
 
 @case()

@@ -18,6 +18,7 @@ SIDS = {user: f'{DOMAIN}{2 * uid + 1000}' for user, (uid, _, _) in smbd.USERS.it
 STAFFERS = f'{DOMAIN}{2 * 1000 + 1001}'
 UNKNOWN = 'S-1-5-21-7-77-777-'                  # of a domain that nobody knows
 BASIC, STREAMS = 4, 22                          # levels of QUERY_INFO
+READER, WRITER = 'bob', 'root'                  # of the old server, of with_accounts()
 
 
 # ---- the old tree -------------------------------------------------------------------------------
@@ -197,6 +198,17 @@ def old_tree(random, files=100, make=make_old, share=SHARE):
         for name in names:
             os.chmod(f'{path}/{name}', 0o666)
     return server, ['', *paths]
+
+
+def with_accounts(server):
+    """Settings of a migration from there and back: its account lets it read all, and change nothing."""
+    smbd.users()
+    sh('net', '-s', server.config, 'sam', 'rights', 'grant', READER, 'SeSecurityPrivilege')
+    server.configure({'old': (OLD, {**SHARE, 'admin users': READER, 'read list': READER})})
+    server.restart()
+    address = f'{server.address}:{server.port}/old'
+    return {**settings_of(server), 'source': f'smb://{READER}@{address}',
+            'rollback_source': f'smb://{WRITER}@{address}', 'rollback_password_file': BASE + '/password'}
 
 
 def settings_of(server, **more):
