@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /*
- * The boot id, changed by the number of the directory that the kernel makes in sysfs for each
- * mounted superblock.  That number is of a 64-bit counter and is not given twice in one boot; all
- * mounts of one superblock share it, and a remount keeps it.  The caller's descriptor holds the
- * superblock, so the directory cannot become another one's between two looks.
+ * The boot id, changed by two numbers of the mounted superblock, which no other one gets in one
+ * boot; all mounts of one superblock share them, and a remount keeps them.  ext4, xfs and btrfs:
+ * that of the directory that the kernel makes in sysfs for it, of a 64-bit counter.  ZFS:
+ * zfs_mount.h.  The caller's descriptor holds the superblock, so that what is found cannot become
+ * another one's between two looks.
  */
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -16,6 +17,7 @@
 
 #include "common/record.h"
 #include "common/superblock.h"
+#include "common/zfs_mount.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static uint8_t boot_id[MIGRATE_EPOCH_LEN];
@@ -65,31 +67,62 @@ static void read_ids(void)
 		memcpy(boot_id, process_id, sizeof(boot_id));
 }
 
-/* The number of the superblock's directory, 0: there is none. */
-static uint64_t superblock_number(int fd)
+static bool number_of_directory(int fd, uint64_t number[2])
 {
 	char path[SUPERBLOCK_PATH_LEN];
 	struct stat st;
 
-	return migrate_superblock_directory(fd, path) && stat(path, &st) == 0 ? st.st_ino : 0;
+	if (!migrate_superblock_directory(fd, path) || stat(path, &st) < 0)
+		return false;
+	number[0] = st.st_ino;
+	return st.st_ino != 0;
+}
+
+static bool number_of_kstat(int fd, uint64_t number[2])
+{
+	struct migrate_zfs_kstat kstat;
+	struct stat st;
+
+	if (fstat(fd, &st) < 0 || !migrate_zfs_kstat("/proc", st.st_dev, &kstat))
+		return false;
+	number[0] = kstat.made;
+	number[1] = kstat.id;
+	return true;
+}
+
+static const struct kind {
+	long type;
+	bool (*find)(int fd, uint64_t number[2]); /* NULL: it is gone with its mount */
+} kinds[] = {
+	{EXT4_SUPER_MAGIC, number_of_directory},
+	{XFS_SUPER_MAGIC, number_of_directory},
+	{BTRFS_SUPER_MAGIC, number_of_directory},
+	{ZFS_SUPER_MAGIC, number_of_kstat},
+	{TMPFS_MAGIC, NULL},
+};
+
+static const struct kind *epoch_kind(int fd)
+{
+	struct statfs fs;
+
+	if (fstatfs(fd, &fs) < 0)
+		return NULL;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+		if (kinds[i].type == fs.f_type)
+			return &kinds[i];
+	return NULL;
 }
 
 bool migrate_mount_epoch(int fd, uint8_t *epoch)
 {
-	struct statfs fs;
-	uint64_t number = 0;
+	const struct kind *kind = epoch_kind(fd);
+	uint64_t number[2] = {0};
+	bool known;
 
 	pthread_once(&once, read_ids);
-	memcpy(epoch, process_id, MIGRATE_EPOCH_LEN);
-	if (fstatfs(fd, &fs) < 0)
-		return false;
-	if (fs.f_type != TMPFS_MAGIC) { /* which is gone with its mount */
-		number = superblock_number(fd);
-		if (!number)
-			return false;
-	}
-	memcpy(epoch, boot_id, MIGRATE_EPOCH_LEN);
-	for (size_t i = 0; i < sizeof(number); i++)
-		epoch[i] ^= number >> 8 * i;
-	return true;
+	known = kind && (!kind->find || kind->find(fd, number));
+	memcpy(epoch, known ? boot_id : process_id, MIGRATE_EPOCH_LEN);
+	for (size_t i = 0; known && i < MIGRATE_EPOCH_LEN; i++)
+		epoch[i] ^= number[i / 8] >> i % 8 * 8;
+	return known;
 }

@@ -165,11 +165,28 @@ int64_t migrate_record_ctime(const struct migrate_record *rec);
  * superblock's life.  What was written and not synced is lost with either.  The same for all
  * processes, mounts and remounts of a superblock.  fd may be O_PATH.
  *
- * false where it cannot be told (no sysfs; neither ext4, xfs, btrfs nor tmpfs): then it is one of
- * this process alone.  Its own dirty ranges are believed, nobody else's: a door asks once too often
- * (I2), and what clients had written and not synced when a retriever was killed is lost.
+ * false where it cannot be told (no sysfs, or no /proc; neither ext4, xfs, btrfs, ZFS nor tmpfs):
+ * then it is one of this process alone.  Its own dirty ranges are believed, nobody else's: a door
+ * asks once too often (I2), and what clients had written and not synced when a retriever was killed
+ * is lost.
  */
 bool migrate_mount_epoch(int fd, uint8_t *epoch);
+
+/*
+ * Whether a power cut that undoes a change of metadata in fd's file system undoes all that came
+ * after it, too: ext4, xfs, tmpfs.  Where it does not (btrfs, ZFS, and what is not known), an
+ * fsync() of one object may make later changes durable without earlier ones of others.
+ */
+bool migrate_keeps_order(int fd);
+
+/*
+ * How many changes of fd's file system its intent log has taken since it was mounted.  A change
+ * that an fsync() does not bring there is lost with the power, whatever fsync() says: on ZFS that
+ * of an extended attribute with xattr=dir or without the pool's feature zilsaxattr, and any with
+ * sync=disabled.  1 and *count; 0: it has no such log (it is not ZFS); -errno, -EOPNOTSUPP where it
+ * does not tell.  Any thread; does not wait for the disk.
+ */
+int migrate_log_count(int fd, uint64_t *count);
 
 /*
  * Where ext4 says how many errors it has found in fd's file system since that was last checked
