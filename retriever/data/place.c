@@ -54,6 +54,9 @@ static int mark_returned(struct retriever *retriever, int fd)
 	times[1] = st.st_mtim;
 	futimens(fd, times);
 	COUNT_ADD(retriever, directories_whole, -1);
+	/* else a power cut may leave what is moved there, and no record above it */
+	if (!capabilities_has(&retriever->capabilities, CAPABILITY_ORDER) && fsync(fd) < 0)
+		return -errno;
 	return 0;
 }
 

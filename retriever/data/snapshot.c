@@ -87,7 +87,7 @@ static bool have_hole(int fd, const struct migrate_extents *ranges)
 static int need_blocks(struct object *object, struct migrate_extents *out)
 {
 	const struct file *file = file_of(object);
-	bool holes = object->record.flags & MIGRATE_REC_HOLES;
+	bool holes = object_may_have_holes(object);
 	int ret;
 
 	if (holes && object->turns.brackets)

@@ -5,8 +5,8 @@
  *
  * A successful sync alone is not enough: ext4 reports no error when it drops data for which it
  * cannot allocate blocks.  So the ranges that had to be written must have blocks after the sync:
- * fetched ranges, except their zeros, and ranges that clients wrote, unless clients make holes in
- * the file (MIGRATE_REC_HOLES).
+ * fetched ranges, except their zeros, and ranges that clients wrote, unless clients make holes
+ * there (object_may_have_holes()).
  */
 #ifndef RETRIEVER_DATA_SNAPSHOT_H
 #define RETRIEVER_DATA_SNAPSHOT_H

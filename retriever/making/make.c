@@ -32,7 +32,8 @@ static int exchange_names(const struct new_object *m, int staging, const char *n
 
 /*
  * In one step: a name that was a dummy is never gone, or a lookup in a directory whose names are
- * all here would be told so.  -EAGAIN: it is no dummy any more.
+ * all here would be told so.  -EAGAIN: it is no dummy any more.  ZFS's log takes with a rename what
+ * was done before to the object, and not with an exchange: so what is exchanged was renamed once.
  */
 static int replace_in(struct new_object *m, int staging, enum make_outcome *outcome)
 {

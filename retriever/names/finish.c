@@ -3,10 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "lib/base/flags.h"
@@ -118,15 +116,14 @@ static bool is_another(struct object *directory, uint64_t sum)
 
 /*
  * Whether it has to keep its record because the directory that it is in is not filled: there what
- * has none is foreign (fill_state.h).  What is filled stays so, and btrfs alone may forget
- * that in a power cut and not what was done later.
+ * has none is foreign (fill_state.h).  What is filled stays so, unless a power cut may undo
+ * that, and not what was done later.
  */
 static enum left look_above(struct object *directory)
 {
 	struct retriever *retriever = directory->retriever;
 	enum left left = NOTHING;
 	struct migrate_record rec;
-	struct statfs fs;
 	int fd;
 
 	if (retriever->copying || migrate_binding_equal(&directory->key, &retriever->root_key))
@@ -137,7 +134,8 @@ static enum left look_above(struct object *directory)
 	if (migrate_record_load(fd, &rec) == 1) {
 		if (rec.state == MIGRATE_UNFILLED)
 			left = rec.error ? FAILED : SOMETHING;
-		else if (fstatfs(fd, &fs) == 0 && fs.f_type == BTRFS_SUPER_MAGIC && fsync(fd) < 0)
+		else if (!capabilities_has(&directory->retriever->capabilities, CAPABILITY_ORDER) &&
+			 fsync(fd) < 0)
 			left = SOMETHING;
 		migrate_record_clear(&rec);
 	}

@@ -193,6 +193,27 @@ static int try_private_mark(struct probe *p)
 	return ret || migrate_private_is_marked(p->dir) ? ret : -EIO;
 }
 
+/* Else what a client was told to be durable has a record that calls it missing, after a power cut;
+ * or a stub has no record.  What others write meanwhile may hide it, but hardly every time. */
+static int try_durable_records(struct probe *p)
+{
+	uint64_t before, after;
+	int ret = 0;
+
+	for (char value = 0; !ret && value < TURNS; value++) {
+		if (fsync(p->fd) < 0)
+			return -errno;
+		ret = migrate_log_count(p->fd, &before);
+		if (ret <= 0)
+			return ret;
+		if (fsetxattr(p->fd, MIGRATE_XATTR, &value, 1, 0) < 0 || fsync(p->fd) < 0)
+			return -errno;
+		ret = migrate_log_count(p->fd, &after);
+		ret = ret < 0 ? ret : after == before ? -EOPNOTSUPP : 0;
+	}
+	return ret ? ret : errno_result(fremovexattr(p->fd, MIGRATE_XATTR));
+}
+
 /* Onto a free name, too: the kernel itself refuses one that is there (CephFS). */
 static int try_noreplace(struct probe *p)
 {
@@ -296,6 +317,21 @@ static int try_holes(struct probe *p)
 		       : -EOPNOTSUPP;
 }
 
+/* ZFS with compression makes a hole of each of its blocks that is all zeros. */
+static int try_zeros(struct probe *p)
+{
+	static const char zeros[64 << 10];
+	int fd = openat(p->dir, "other", O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600), ret;
+
+	if (fd < 0)
+		return -errno;
+	ret = write(fd, zeros, sizeof(zeros)) == sizeof(zeros) ? 0 : -EIO;
+	if (!ret && lseek(fd, 0, SEEK_DATA) != 0)
+		ret = -EOPNOTSUPP;
+	close(fd);
+	return ret ? ret : errno_result(unlinkat(p->dir, "other", 0));
+}
+
 /* Owners, modes and times as they were on the old server; what is cut from times is reported. */
 static int try_attributes(struct probe *p)
 {
@@ -316,6 +352,11 @@ static int try_epoch(struct probe *p)
 	uint8_t epoch[MIGRATE_EPOCH_LEN];
 
 	return migrate_mount_epoch(p->fd, epoch) ? 0 : -EOPNOTSUPP;
+}
+
+static int try_order(struct probe *p)
+{
+	return migrate_keeps_order(p->root) ? 0 : -EOPNOTSUPP;
 }
 
 /* One that goes on in spite of errors (damage.h). */
@@ -424,6 +465,13 @@ static const struct row {
 				"security.* extended attributes of " G_STRINGIFY(
 					MIGRATE_REC_MAX) " bytes",
 				.cure = USE ", with blocks of 4096 bytes"},
+	/* durability.h, make.h */
+	[CAPABILITY_DURABLE_RECORDS] =
+		{"durable-attributes", try_durable_records,
+		 "an fsync that makes extended attributes durable, or does not tell "
+		 "(zil_itx_count)",
+		 .cure = "on ZFS, of OpenZFS 2.2 or later: zfs set xattr=sa sync=standard, and the "
+			 "pool's feature zilsaxattr"},
 	/* all that gives an object its name: make.h, aside.h, prior.h, skip_file.h */
 	[CAPABILITY_NOREPLACE] = {"noreplace", try_noreplace,
 				  "renames that replace nothing (renameat2, RENAME_NOREPLACE)",
@@ -439,7 +487,9 @@ static const struct row {
 		{"distinct-names", try_names,
 		 "names that differ in case, or in Unicode normalization, alone",
 		 .cure = "let the root be a directory that tells them apart (ext4: without chattr "
-			 "+F, which goes while it is empty; xfs: made without -n version=ci)"},
+			 "+F, which goes while it is empty; xfs: made without -n version=ci; ZFS: "
+			 "made with "
+			 "casesensitivity=sensitive and normalization=none)"},
 	/* create.h */
 	[CAPABILITY_SYMLINKS] = {"symbolic-links", try_symbolic_links, "symbolic links",
 				 .cure = USE},
@@ -452,14 +502,23 @@ static const struct row {
 	/* bracket.h, dirty.h, sparse.h, snapshot.h: dropped pages are told from written ones */
 	[CAPABILITY_HOLES] = {"holes", try_holes, "holes in files (SEEK_DATA)",
 			      "what clients write to missing parts is durable before its answer"},
+	/* dirty.h, snapshot.h */
+	[CAPABILITY_ZEROS] = {"written-zeros", try_zeros,
+			      "zeros that stay data when they are written (no compression of them)",
+			      "a hole in what clients wrote is none of a failed disk"},
 	/* attributes.h */
 	[CAPABILITY_ATTRIBUTES] = {"attributes", try_attributes,
 				   "owners, modes and times that can be set",
 				   .cure = USE ", mounted here and not over a network"},
 	/* record_io.h: what of a record counts after a crash */
 	[CAPABILITY_EPOCH] = {"mount-epoch", try_epoch,
-			      "a way to tell one mount of it from the next (/sys/fs)",
+			      "a way to tell one mount of it from the next (/sys/fs, /proc/spl)",
 			      .cure = "mount sysfs on /sys, and " USE, .looks = true},
+	/* finish.c, place.c */
+	[CAPABILITY_ORDER] = {"ordered-changes", try_order,
+			      "changes that a power cut undoes in their order",
+			      "a directory's record is synced before what depends on it",
+			      .looks = true},
 	/* damage.h */
 	[CAPABILITY_SOUND] = {"no-errors", try_damage, "a check since it found errors in itself",
 			      .cure = "unmount it, run e2fsck -f and mount it again",

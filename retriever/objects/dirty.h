@@ -5,8 +5,8 @@
  * were open then, and treats the pages as written: the next fdatasync on a new descriptor reports
  * nothing.  So the pages that are still in the page cache have to be written once more, and then
  * the new descriptor gets any error.  A page that the kernel has dropped is a hole, and its bytes
- * are lost.  In files in which clients make holes (MIGRATE_REC_HOLES) such a hole cannot be told
- * from a client's.
+ * are lost.  Where clients make holes (object_may_have_holes()) such a hole cannot be told from a
+ * client's.
  *
  * Where the file system does not tell holes (capabilities.h) a dropped page would be zeros.  There
  * a client's bytes are durable before END is answered (bracket.h), and what is found dirty was

@@ -210,6 +210,12 @@ static int object_mend_size(struct object *object)
 	return object_store(object);
 }
 
+bool object_may_have_holes(const struct object *object)
+{
+	return object->record.flags & MIGRATE_REC_HOLES ||
+	       !capabilities_has(&object->retriever->capabilities, CAPABILITY_ZEROS);
+}
+
 /* Handles bytes that clients wrote and whose write-back no open descriptor can report on. */
 static int object_mend_dirty(struct object *object)
 {
@@ -219,7 +225,7 @@ static int object_mend_dirty(struct object *object)
 	int ret = told ? dirty_write_again(object->fd, &rec->dirty, &lost)
 		       : migrate_extents_copy(&lost, &rec->dirty);
 
-	if (!ret && lost.n && !(told && rec->flags & MIGRATE_REC_HOLES)) {
+	if (!ret && lost.n && !(told && object_may_have_holes(object))) {
 		ret = migrate_extents_remove_all(&rec->dirty, &lost);
 		rec->flags |= MIGRATE_REC_LOST;
 		errors_add_fd(object->retriever->errors, object->fd, -EIO, QM_WRITE_UNDURABLE);

@@ -171,6 +171,9 @@ int object_store(struct object *object);
 /* Lock held: whether the record will fit whatever the brackets that are open, and one more, change.
  */
 bool object_has_room(struct object *object);
+/* Lock held: whether a hole in what clients wrote may be one of theirs, or zeros that the file
+ * system has made a hole of; then it is none of a page that the kernel dropped. */
+bool object_may_have_holes(const struct object *object);
 /* Lock held: whether the record has so many ranges that closing gaps makes it shorter. */
 bool object_crowded(const struct object *object);
 

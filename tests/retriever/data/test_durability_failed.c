@@ -303,14 +303,15 @@ static void leave_dirty(int fd, uint16_t flags)
 
 /* A retriever's descriptor is not told of a write-back that failed before it was opened, if another
  * one was.  What the kernel dropped since is lost, and no hole: the old bytes come back, and the
- * client is told.  Unless clients make holes. */
+ * client is told.  Unless clients make holes, or the file system does of their zeros. */
 START_TEST(i3_lost_before_the_retriever_came)
 {
 	int fd = start();
 
 	core_close(&core);
-	leave_dirty(fd, _i ? MIGRATE_REC_HOLES : 0);
+	leave_dirty(fd, _i == 1 ? MIGRATE_REC_HOLES : 0);
 	core_open(&core);
+	core.retriever->capabilities.lacking |= _i == 2 ? 1u << CAPABILITY_ZEROS : 0;
 	core_run(&core);
 	ck_assert_int_eq(core_sync(&core, fd), _i ? 0 : -EIO);
 	ck_assert_int_eq(core_sync(&core, fd), 0);
@@ -439,6 +440,27 @@ START_TEST(i3_a_round_without_blocks)
 }
 END_TEST
 
+/* Zeros of which the file system makes a hole are a client's bytes, and no loss. */
+START_TEST(i7_zeros_that_are_compressed)
+{
+	const uint8_t zeros[8192] = {0};
+	uint64_t id;
+	int fd = start();
+
+	core.retriever->capabilities.lacking = _i ? 1u << CAPABILITY_ZEROS : 0;
+	ck_assert_int_eq(core_begin(&core, fd, -1, MIGRATE_WRITE, 0, sizeof(zeros), &id), 0);
+	ck_assert_int_eq(pwrite(fd, zeros, sizeof(zeros), 0), sizeof(zeros));
+	lose_blocks_of(fd);
+	ck_assert_int_eq(core_end(&core, id, true, false, 0, sizeof(zeros)), 0);
+	ck_assert_int_eq(core_sync(&core, fd), _i ? 0 : -EIO);
+	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
+	if (_i)
+		core_expect_zeros(fd, 0, sizeof(zeros));
+	core_expect(fd, _i ? sizeof(zeros) : 0, SIZE - (_i ? sizeof(zeros) : 0), 1);
+	core_free_with(&core, fd);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = core_tcase("durability_failed", 60);
@@ -451,10 +473,11 @@ int main(void)
 	tcase_add_test(tcase, i7_a_commit_without_space);
 	tcase_add_test(tcase, i7_a_round_that_fails);
 	tcase_add_test(tcase, i4_made_durable_for_a_reader);
-	tcase_add_loop_test(tcase, i3_lost_before_the_retriever_came, 0, 2);
+	tcase_add_loop_test(tcase, i3_lost_before_the_retriever_came, 0, 3);
 	tcase_add_test(tcase, i4_a_loss_that_cannot_be_recorded);
 	tcase_add_test(tcase, i7_a_write_while_a_commit_fails);
 	tcase_add_loop_test(tcase, i3_blocks_that_were_never_allocated, 0, 2);
 	tcase_add_test(tcase, i3_a_round_without_blocks);
+	tcase_add_loop_test(tcase, i7_zeros_that_are_compressed, 0, 2);
 	return run_tcase(tcase);
 }

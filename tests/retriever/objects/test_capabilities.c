@@ -188,11 +188,26 @@ int mknodat(int fd, const char *name, mode_t mode, dev_t dev)
 	return syscall(SYS_mknodat, fd, name, mode, dev);
 }
 
+static bool is_any_data(int fd)
+{
+	bool any = false;
+	char byte;
+
+	for (off_t at = 0; !any && pread(fd, &byte, 1, at) == 1; at++)
+		any = byte != 0;
+	return any;
+}
+
 off_t lseek(int fd, off_t offset, int whence)
 {
 	/* as where it is not known what is data */
 	if ((fails("lseek") || lacks(CAPABILITY_HOLES)) && whence == SEEK_DATA)
 		return offset;
+	/* as where zeros were compressed */
+	if (lacks(CAPABILITY_ZEROS) && whence == SEEK_DATA && !is_any_data(fd)) {
+		errno = ENXIO;
+		return -1;
+	}
 	return syscall(SYS_lseek, fd, offset, whence);
 }
 
@@ -211,6 +226,27 @@ static bool has_epoch = true;
 bool migrate_mount_epoch(int fd, uint8_t *epoch)
 {
 	return has_epoch && !lacks(CAPABILITY_EPOCH);
+}
+
+/* As with an intent log, which takes each attribute; or none of them, but others write. */
+static uint64_t logged;
+static unsigned log_looks;
+static int unlogged_turn = -1; /* or each */
+static bool has_log = true, tells_log = true;
+
+int migrate_log_count(int fd, uint64_t *count)
+{
+	const bool now_unlogged = unlogged_turn < 0 || log_looks / 2 == (unsigned)unlogged_turn;
+
+	log_looks++;
+	logged += !(lacks(CAPABILITY_DURABLE_RECORDS) && now_unlogged);
+	*count = logged;
+	return !has_log ? 0 : tells_log ? 1 : -EOPNOTSUPP;
+}
+
+bool migrate_keeps_order(int fd)
+{
+	return !lacks(CAPABILITY_ORDER);
 }
 
 static int counter = -1; /* of the errors that it found in itself */
@@ -443,6 +479,27 @@ START_TEST(only_taken_names_are_refused)
 }
 END_TEST
 
+/* It is enough that an attribute was not taken once; or that the log does not tell. */
+START_TEST(without_a_log_of_attributes)
+{
+	static const struct {
+		int turn;
+		bool has, tells, refused;
+	} v[] = {{0, true, true, true},
+		 {4, true, true, true},
+		 {5, true, true, false},
+		 {-1, false, true, false},
+		 {5, true, false, true}};
+
+	without = CAPABILITY_DURABLE_RECORDS;
+	log_looks = 0;
+	unlogged_turn = v[_i].turn;
+	has_log = v[_i].has;
+	tells_log = v[_i].tells;
+	expect(v[_i].refused ? "lacks an fsync that makes extended attributes durable" : NULL);
+}
+END_TEST
+
 START_TEST(keys_are_unique)
 {
 	for (unsigned i = 0; i < CAPABILITIES; i++)
@@ -550,6 +607,7 @@ int main(void)
 	tcase_add_test(tcase, no_epoch);
 	tcase_add_loop_test(tcase, without_each, 0, CAPABILITIES);
 	tcase_add_test(tcase, only_taken_names_are_refused);
+	tcase_add_loop_test(tcase, without_a_log_of_attributes, 0, 5);
 	tcase_add_test(tcase, keys_are_unique);
 	tcase_add_test(tcase, nothing_can_be_tried);
 	tcase_add_test(tcase, a_full_disk_without_nameless_files);
