@@ -317,17 +317,24 @@ static int try_holes(struct probe *p)
 		       : -EOPNOTSUPP;
 }
 
-/* ZFS with compression makes a hole of each of its blocks that is all zeros. */
+/* ZFS with compression makes a hole of each of its blocks that is all zeros.  It is always taken
+ * to: compression may be chosen later, or may have been until now; and its disk may be full. */
 static int try_zeros(struct probe *p)
 {
 	static const char zeros[64 << 10];
-	int fd = openat(p->dir, "other", O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600), ret;
+	uint64_t count;
+	int fd, ret = migrate_log_count(p->root, &count);
+	off_t data;
 
+	if (ret)
+		return ret > 0 ? -EOPNOTSUPP : ret;
+	fd = openat(p->dir, "other", O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
 	ret = write(fd, zeros, sizeof(zeros)) == sizeof(zeros) ? 0 : -EIO;
-	if (!ret && lseek(fd, 0, SEEK_DATA) != 0)
-		ret = -EOPNOTSUPP;
+	data = ret ? 0 : lseek(fd, 0, SEEK_DATA);
+	if (data != 0)
+		ret = data < 0 && errno != ENXIO ? -errno : -EOPNOTSUPP;
 	close(fd);
 	return ret ? ret : errno_result(unlinkat(p->dir, "other", 0));
 }
@@ -565,7 +572,7 @@ static int try_rows(struct probe *p, enum pass pass, struct capabilities *found,
 			found->tried |= 1u << i;
 		if (is_lacking(ret))
 			found->lacking |= 1u << i;
-		if (ret && (!row->way || p->fd < 0)) {
+		if (ret && pass != PASS_WAYS && (!row->way || p->fd < 0)) {
 			const int error = row->way ? p->fd : ret;
 
 			*message = g_strdup_printf("the file system lacks %s: %s: %s", row->what,
@@ -625,7 +632,7 @@ void capabilities_find(int root_fd, int staging_fd, struct capabilities *found)
 	struct probe p = {.root = root_fd, .dir = staging_fd, .fd = -1};
 	g_autofree char *message = NULL;
 
-	try_in(&p, PASS_WAYS, found, &message); /* on a full disk, only to a part */
+	try_in(&p, PASS_WAYS, found, &message); /* on a full disk, what needs no file */
 	for (unsigned i = 0; i < CAPABILITIES; i++)
 		if (!rows[i].way) /* or there were no volume */
 			found->tried |= 1u << i;

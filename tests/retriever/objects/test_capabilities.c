@@ -32,6 +32,7 @@ static mode_t failing_type;
 static enum capability without = CAPABILITIES; /* this one */
 static int because = EOPNOTSUPP;
 static bool is_full; /* nothing gets a name */
+static bool no_room; /* nor is anything made without one */
 
 static bool fails(const char *call)
 {
@@ -110,7 +111,8 @@ int openat(int fd, const char *name, int flags, ...)
 	va_end(args);
 	if (lacks(CAPABILITY_NAMELESS) && (flags & O_TMPFILE) == O_TMPFILE)
 		return -1;
-	if (is_full && flags & O_CREAT) {
+	if ((is_full && flags & O_CREAT) ||
+	    (no_room && flags & (O_TMPFILE | O_CREAT) & ~O_DIRECTORY)) {
 		errno = ENOSPC;
 		return -1;
 	}
@@ -198,11 +200,17 @@ static bool is_any_data(int fd)
 	return any;
 }
 
+static bool seek_fails; /* as on a disk that fails */
+
 off_t lseek(int fd, off_t offset, int whence)
 {
 	/* as where it is not known what is data */
 	if ((fails("lseek") || lacks(CAPABILITY_HOLES)) && whence == SEEK_DATA)
 		return offset;
+	if (seek_fails && whence == SEEK_DATA) {
+		errno = EIO;
+		return -1;
+	}
 	/* as where zeros were compressed */
 	if (lacks(CAPABILITY_ZEROS) && whence == SEEK_DATA && !is_any_data(fd)) {
 		errno = ENXIO;
@@ -232,7 +240,7 @@ bool migrate_mount_epoch(int fd, uint8_t *epoch)
 static uint64_t logged;
 static unsigned log_looks;
 static int unlogged_turn = -1; /* or each */
-static bool has_log = true, tells_log = true;
+static bool has_log, tells_log = true;
 
 int migrate_log_count(int fd, uint64_t *count)
 {
@@ -447,8 +455,10 @@ static struct capabilities find(void)
 /* Each one fails: then there is another way, or attach refuses in one line. */
 START_TEST(without_each)
 {
-	struct capabilities all = find(), found;
+	struct capabilities all, found;
 
+	has_log = _i == CAPABILITY_DURABLE_RECORDS;
+	all = find();
 	ck_assert_uint_eq(all.tried, (1u << CAPABILITIES) - 1);
 	without = _i;
 	if (_i == CAPABILITY_NAMES) {
@@ -519,6 +529,34 @@ START_TEST(nothing_can_be_tried)
 	ck_assert_uint_eq(found.lacking, 0);
 	ck_assert(!(found.tried & 1u << CAPABILITY_NAMELESS));
 	expect("No space left on device");
+}
+END_TEST
+
+/* Nor does it hide what is known without a file. */
+START_TEST(a_full_disk_without_order)
+{
+	struct capabilities found;
+
+	without = CAPABILITY_ORDER;
+	has_log = true;
+	no_room = true;
+	found = find();
+	ck_assert(!(found.tried & 1u << CAPABILITY_NAMELESS));
+	ck_assert(!capabilities_has(&found, CAPABILITY_ORDER));
+	ck_assert(!capabilities_has(&found, CAPABILITY_ZEROS));
+}
+END_TEST
+
+/* On ZFS zeros may be compressed later; a disk that fails does not compress them. */
+START_TEST(zeros_by_file_system)
+{
+	struct capabilities found;
+
+	has_log = _i;
+	seek_fails = !_i;
+	found = find();
+	ck_assert_uint_eq(capabilities_has(&found, CAPABILITY_ZEROS), !_i);
+	ck_assert_uint_eq(found.tried >> CAPABILITY_ZEROS & 1, _i);
 }
 END_TEST
 
@@ -611,6 +649,8 @@ int main(void)
 	tcase_add_test(tcase, keys_are_unique);
 	tcase_add_test(tcase, nothing_can_be_tried);
 	tcase_add_test(tcase, a_full_disk_without_nameless_files);
+	tcase_add_test(tcase, a_full_disk_without_order);
+	tcase_add_loop_test(tcase, zeros_by_file_system, 0, 2);
 	tcase_add_test(tcase, nameless_files_fail_otherwise);
 	tcase_add_loop_test(tcase, links_are_slow, 0, 8);
 	tcase_add_test(tcase, nobody_may_try);
