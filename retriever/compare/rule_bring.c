@@ -28,6 +28,7 @@ struct coming {
 	int fd; /* of the directory, or negative */
 	struct object *object;
 	struct migrate_binding here; /* len 0: it is not here */
+	bool twin;		     /* what is here has another spelling */
 	struct latch *latch;	     /* NULL: not asked for */
 	int status;
 	bool placed;
@@ -125,6 +126,7 @@ static int find_by_name(struct coming *coming)
 	twin = ret ? NULL : g_hash_table_lookup(c->twins, folded);
 	if (twin && migrate_binding_get(coming->fd, twin, &coming->here))
 		coming->here.len = 0;
+	coming->twin = coming->here.len > 0;
 	return ret;
 }
 
@@ -210,7 +212,8 @@ static void judge_answer(struct coming *coming)
 			      : "it could not be made: see migratectl errors, and try again";
 }
 
-/* A name that is here already: what a run that was killed, or the fill, has made is no client's. */
+/* A name that is here already: what a run that was killed, or the fill, has made is no client's.
+ * A twin is another object: the line of this one stays. */
 static void judge_here(struct coming *coming, const char *unsettled)
 {
 	struct journal_row row;
@@ -221,6 +224,9 @@ static void judge_here(struct coming *coming, const char *unsettled)
 	if (!unsettled &&
 	    clients_find(coming->c->clients, &coming->here, &row) != JOURNAL_UNCHANGED)
 		coming->why = "a client has made something of that name: it is the client's";
+	else if (!unsettled && coming->twin)
+		coming->why = "an object of the old server is here whose name differs in upper and "
+			      "lower case alone, or nearly: rename that, and try again";
 }
 
 static void ask_for_all(GPtrArray *lot)
@@ -278,6 +284,7 @@ static void bring_lot(struct change *c, GPtrArray *lot)
 		g_ptr_array_set_size(lot, 0);
 		return;
 	}
+	g_clear_pointer(&c->twins_dir, g_free); /* clients have made names since */
 	for (guint i = 0; i < lot->len; i++) {
 		prepare(lot->pdata[i]);
 		here |= ((struct coming *)lot->pdata[i])->here.len > 0;

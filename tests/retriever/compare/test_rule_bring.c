@@ -36,11 +36,46 @@ START_TEST(durable_before_its_line_goes)
 }
 END_TEST
 
+/* Both are the old server's, which tells them apart: what is here is not taken for the other one.
+ */
+START_TEST(another_spelling_is_another_object)
+{
+	begin();
+	core_source_file(&core, "d/Y.TMP", 5000, 4);
+	core_shell(&core,
+		   "printf 'rule\t%s\texclude = Y.TMP\n' $new/d/Y.TMP >>$new/.migrate/report");
+	core_restart(&core); /* without the rule */
+	((struct volume_config *)core.retriever->config)->rules = rules_new(true);
+	expect("apply", "brought=0\nstays=1\n");
+	ck_assert(!is_here("d/Y.TMP") && is_reported("d/Y.TMP"));
+	core_free(&core);
+}
+END_TEST
+
+/* What a client makes while many names of a directory come is seen by the next lot of them. */
+START_TEST(another_spelling_in_time)
+{
+	begin();
+	core_shell(&core, "for i in $(seq 100 399); do echo a >$old/d/$i.TMP; "
+			  "printf 'rule\t%s\texclude = TMP\n' $new/d/$i.TMP; "
+			  "done >>$new/.migrate/report");
+	core_restart(&core); /* without the rule */
+	((struct volume_config *)core.retriever->config)->rules = rules_new(true);
+	change_at = settles + 3; /* the second lot */
+	change = "echo mine >$new/d/399.tmp";
+	expect("apply", "brought=299\nstays=1\n");
+	ck_assert(!is_here("d/399.TMP") && is_here("d/399.tmp") && is_reported("d/399.TMP"));
+	core_free(&core);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = core_tcase("rule_bring", 60);
 
 	tcase_add_test(tcase, left_out_twice);
 	tcase_add_test(tcase, durable_before_its_line_goes);
+	tcase_add_test(tcase, another_spelling_is_another_object);
+	tcase_add_test(tcase, another_spelling_in_time);
 	return run_tcase(tcase);
 }
