@@ -53,11 +53,15 @@ static int mark_returned(struct retriever *retriever, int fd)
 	times[0] = st.st_atim;
 	times[1] = st.st_mtim;
 	futimens(fd, times);
+	/* else a power cut may leave what is moved there, and no record above it; nor may the next
+	 * one find a record that is not durable */
+	if (!capabilities_has(&retriever->capabilities, CAPABILITY_ORDER) && fsync(fd) < 0) {
+		ret = -errno;
+		if (migrate_record_drop(fd) == 0)
+			return ret;
+	}
 	COUNT_ADD(retriever, directories_whole, -1);
-	/* else a power cut may leave what is moved there, and no record above it */
-	if (!capabilities_has(&retriever->capabilities, CAPABILITY_ORDER) && fsync(fd) < 0)
-		return -errno;
-	return 0;
+	return ret;
 }
 
 #define OPEN_DIR (O_RDONLY | O_DIRECTORY | O_NOATIME | O_CLOEXEC)

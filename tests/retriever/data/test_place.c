@@ -102,6 +102,30 @@ START_TEST(i5_without_order_the_ancestors_are_durable_first)
 }
 END_TEST
 
+/* What could not be made durable is not taken for it by the next one. */
+START_TEST(i5_without_order_a_sync_that_fails)
+{
+	uint64_t id;
+	int a, b, c, file;
+
+	start(&a, &b, &c);
+	file = open_below(a, "file", O_RDONLY);
+	core.retriever->capabilities.lacking = 1u << CAPABILITY_ORDER;
+	core_fail_sync = "fsync";
+	ck_assert_int_eq(core_begin(&core, file, c, MIGRATE_PLACE, 0, 0, &id), -EIO);
+	core_fail_sync = NULL;
+	ck_assert_int_eq(core_state(b), MIGRATE_NORMAL);
+	syncs = 0;
+	atomic_store(&core_hook, count_syncs);
+	ck_assert_int_eq(core_begin(&core, file, c, MIGRATE_PLACE, 0, 0, &id), 0);
+	atomic_store(&core_hook, NULL);
+	ck_assert_uint_eq(syncs, 2);
+	ck_assert_int_eq(core_end(&core, id, true, false, 0, 0), 0);
+	close(file);
+	stop(a, b, c);
+}
+END_TEST
+
 /* Many placings and finishes at the same time. */
 static atomic_bool enough;
 
@@ -246,6 +270,7 @@ int main(void)
 
 	tcase_add_test(tcase, i5_a_placing_marks_the_ancestors);
 	tcase_add_loop_test(tcase, i5_without_order_the_ancestors_are_durable_first, 0, 2);
+	tcase_add_test(tcase, i5_without_order_a_sync_that_fails);
 	tcase_add_test(tcase, i5_placings_against_finishes);
 	tcase_add_test(tcase, i5_a_held_directory_stays_unfinished);
 	tcase_add_test(tcase, i5_nothing_is_placed_below_what_is_moved);
