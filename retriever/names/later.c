@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "retriever/names/later.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -64,6 +65,8 @@ static void try_again(struct later *later, const struct error_entry *entry)
 	ret = fd < 0 ? fd : object_get(retriever, fd, &object);
 	if (fd >= 0)
 		close(fd);
+	if (ret == -ESTALE) /* clients have removed it */
+		errors_forget_name(retriever->errors, &entry->key, entry->name);
 	if (ret)
 		return;
 	if (needs_nothing(object)) {

@@ -67,10 +67,35 @@ START_TEST(what_was_put_off_comes_by_itself)
 }
 END_TEST
 
+/* Else what clients have removed would take its place in each round. */
+START_TEST(what_is_gone_is_forgotten)
+{
+	g_autofree char *path = NULL;
+	int fd;
+
+	core_make(&core);
+	core_open(&core);
+	core_attach(&core);
+	later_stop(core.retriever->later);
+	later_free(core.retriever->later);
+	core.retriever->later = later_new(core.retriever, 1);
+	path = core_path(&core, "gone");
+	fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+	errors_add_fd(core.retriever->errors, fd, -EAGAIN, QM_LATER);
+	close(fd);
+	ck_assert_int_eq(unlink(path), 0);
+	ck_assert_uint_eq(errors_count(core.retriever->errors), 1);
+	core_run(&core);
+	wait_for_errors(0);
+	core_free(&core);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = core_tcase("later", 60);
 
 	tcase_add_test(tcase, what_was_put_off_comes_by_itself);
+	tcase_add_test(tcase, what_is_gone_is_forgotten);
 	return run_tcase(tcase);
 }
