@@ -235,11 +235,12 @@ bool private_open_root(struct retriever *retriever, GError **error)
 	}
 	damage_watch(retriever);
 	if (!migrate_mount_epoch(retriever->root_fd, retriever->epoch))
-		g_warning("%s: one mount of this file system cannot be told from the next (no "
-			  "/sys or /proc, a dataset of ZFS that was renamed since it was mounted, or "
-			  "neither ext4, xfs, btrfs nor ZFS): what clients have not committed "
-			  "when migrate-retriever is killed is lost",
-			  config->root);
+		g_warning(
+			"%s: one mount of this file system cannot be told from the next (no "
+			"/sys or /proc, a dataset of ZFS that was renamed since it was mounted, or "
+			"neither ext4, xfs, btrfs nor ZFS): what clients have not committed "
+			"when migrate-retriever is killed is lost",
+			config->root);
 	return open_or_remake(retriever, error);
 }
 
