@@ -143,11 +143,9 @@ bool mg_attrs_adopt(struct mg_object *object, struct fsal_attrlist *attrs)
 static bool may_move(const struct mg_object *object, bool finished, bool normal,
 		     const struct fsal_attrlist *attrs)
 {
-	if (!object->on_volume)
+	if (finished || !object->on_volume)
 		return false;
-	if (object->handle.type == DIRECTORY)
-		return !finished;
-	return !normal || attrs->numlinks > 1;
+	return object->handle.type == DIRECTORY || !normal || attrs->numlinks > 1;
 }
 
 static int64_t now_s(void)
@@ -168,12 +166,14 @@ static void keep(struct mg_object *object, bool finished, bool normal, struct fs
 	atomic_store(&object->kept_until, moves ? now_s() + KEPT_S : 0);
 }
 
-void mg_attrs_renewed(struct mg_object *object)
+void mg_attrs_renewed(struct mg_object *object, const struct mg_object *duplicate)
 {
 	const int64_t now = now_s();
-	int_fast64_t until = atomic_load(&object->kept_until);
+	int_fast64_t until = 0;
 
-	if (until && now > until &&
+	if (!atomic_compare_exchange_strong(&object->kept_until, &until,
+					    atomic_load(&duplicate->kept_until)) &&
+	    now > until &&
 	    atomic_compare_exchange_strong(&object->kept_until, &until, now + KEPT_S))
 		mg_object_forget(object, false);
 }

@@ -24,8 +24,8 @@ bool mg_attrs_adopt_since(struct mg_object *object, bool finished, struct fsal_a
  * When a lookup finds an object that MDCACHE knows, MDCACHE takes the attributes that it has for
  * ones that were read just now (4.3 to 9.14).  Those of what is looked up all the time would never
  * expire.  So it is told to forget them when they were read more than a second ago and may have
- * changed.  In an operation; does not block.
+ * changed.  A listing gives it the duplicate's attributes.  In an operation; does not block.
  */
-void mg_attrs_renewed(struct mg_object *object);
+void mg_attrs_renewed(struct mg_object *object, const struct mg_object *duplicate);
 
 #endif

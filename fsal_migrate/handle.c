@@ -36,7 +36,7 @@ MG_DOWN(fsal_status_t, merge_below, merge,
 /* MDCACHE knows the object already, and drops the duplicate. */
 static fsal_status_t merge(struct fsal_obj_handle *handle, struct fsal_obj_handle *duplicate)
 {
-	mg_attrs_renewed(mg_object(handle));
+	mg_attrs_renewed(mg_object(handle), mg_object(duplicate));
 	return merge_below(handle, duplicate);
 }
 
