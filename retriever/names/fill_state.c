@@ -218,6 +218,21 @@ static enum error_code why_not_complete(int status)
 	}
 }
 
+/*
+ * What clients change in a filled directory may be durable before that it is filled, where a power
+ * cut keeps no order: then the fill would bring back what they removed, and take what they made
+ * for something that was put there.
+ */
+static int make_durable(const struct object *object)
+{
+	const struct retriever *retriever = object->retriever;
+
+	return retriever->copying || capabilities_has(&retriever->capabilities, CAPABILITY_ORDER) ||
+			       fsync(object->fd) == 0
+		       ? 0
+		       : -errno;
+}
+
 /* On a worker, after entering the directory: no name is made in it any more. */
 static void complete(void *arg)
 {
@@ -239,11 +254,15 @@ static void complete(void *arg)
 		ret = mark_filled(object, listed ? &sum : NULL);
 	directory_of(object)->names = NAMES_OPEN;
 	object->when_idle = NULL;
+	g_mutex_unlock(&object->lock);
+	if (!ret)
+		ret = make_durable(object);
 	if (!ret) {
+		g_mutex_lock(&object->lock);
 		object->search.failures = 0;
 		waiters_take_all(object, &waiters);
+		g_mutex_unlock(&object->lock);
 	}
-	g_mutex_unlock(&object->lock);
 	fill_leave(object);
 	if (ret == -ENOTUNIQ && directory_of(object)->lacked++ == 0) {
 		directory_of(object)->list_again(object);

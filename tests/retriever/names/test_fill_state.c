@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "tests/retriever/core_directory.h"
+#include "tests/retriever/core_hook.h"
 
 #include "retriever/copies/listing_entries.h"
 #include "retriever/copies/listing_sum.h"
@@ -228,6 +229,21 @@ START_TEST(i13_a_name_that_another_has)
 }
 END_TEST
 
+/* Where a power cut may take that back, and not what clients change then, it is durable first. */
+START_TEST(i6_without_order_filled_is_durable_first)
+{
+	int fd = begin(3);
+
+	core.retriever->capabilities.lacking = _i ? 1u << CAPABILITY_ORDER : 0;
+	core_fail_sync = "fsync";
+	ck_assert_int_eq(fill(fd), _i ? -EIO : 0);
+	core_fail_sync = NULL;
+	ck_assert_int_eq(fill(fd), 0);
+	ck_assert_int_eq(core_state(fd), MIGRATE_FILLED);
+	core_free_with(&core, fd);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = core_tcase("directory state", 60);
@@ -240,5 +256,6 @@ int main(void)
 	tcase_add_test(tcase, i13_a_name_that_is_not_here);
 	tcase_add_test(tcase, i13_a_name_that_another_has);
 	tcase_add_test(tcase, i12_names_that_nobody_knows);
+	tcase_add_loop_test(tcase, i6_without_order_filled_is_durable_first, 0, 2);
 	return run_tcase(tcase);
 }
