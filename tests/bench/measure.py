@@ -8,6 +8,7 @@ import subprocess
 import threading
 import time
 
+import sandbox
 from sandbox import Failure, sh, volume
 from servers import NEW, VOLUME, Migration
 
@@ -64,10 +65,10 @@ def forget(path):
 
 
 class Target:
-    """The new server's file system: ext4 with inodes of 256 bytes, new and empty."""
+    """The new server's file system, new and empty; ext4 with inodes of 256 bytes."""
 
     def __init__(self, size='16G'):
-        volume(NEW, size, mkfs=('-I', '256'))
+        volume(NEW, size, mkfs=('-I', '256') if sandbox.FS == 'ext4' else ())
 
     def forget(self):
         forget(NEW)
