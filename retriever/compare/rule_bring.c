@@ -213,7 +213,8 @@ static void judge_answer(struct coming *coming)
 }
 
 /* A name that is here already: what a run that was killed, or the fill, has made is no client's.
- * A twin is another object: the line of this one stays. */
+ * A twin that is the old server's is another object: some tell case apart, and none folds as much
+ * as is folded here. */
 static void judge_here(struct coming *coming, const char *unsettled)
 {
 	struct journal_row row;
@@ -225,8 +226,7 @@ static void judge_here(struct coming *coming, const char *unsettled)
 	    clients_find(coming->c->clients, &coming->here, &row) != JOURNAL_UNCHANGED)
 		coming->why = "a client has made something of that name: it is the client's";
 	else if (!unsettled && coming->twin)
-		coming->why = "an object of the old server is here whose name differs in upper and "
-			      "lower case alone, or nearly: rename that, and try again";
+		coming->here.len = 0;
 }
 
 static void ask_for_all(GPtrArray *lot)
@@ -289,14 +289,14 @@ static void bring_lot(struct change *c, GPtrArray *lot)
 		prepare(lot->pdata[i]);
 		here |= ((struct coming *)lot->pdata[i])->here.len > 0;
 	}
-	ask_for_all(lot);
-	for (guint i = 0; i < lot->len; i++)
-		if (((struct coming *)lot->pdata[i])->latch)
-			judge_answer(lot->pdata[i]);
 	if (here)
 		why = rule_change_settle(c);
 	for (guint i = 0; i < lot->len; i++)
 		judge_here(lot->pdata[i], why);
+	ask_for_all(lot);
+	for (guint i = 0; i < lot->len; i++)
+		if (((struct coming *)lot->pdata[i])->latch)
+			judge_answer(lot->pdata[i]);
 	end_lot(c, lot);
 	g_ptr_array_set_size(lot, 0);
 }
