@@ -224,7 +224,7 @@ static bool take_done(struct carry *carry, struct node *node)
 }
 
 /* Nothing was begun with the object: puts its notes back, so that what somebody else does to it
- * from now on shows.  The ctime of a directory was moved by names that the way back gave in it. */
+ * from now on shows.  Names that came or went moved a directory's ctime, and may cost it a time. */
 static bool put_back(struct carry *carry, struct node *node, GError **error)
 {
 	struct ledger_entry *carried = &node->carried;
@@ -243,7 +243,7 @@ static bool put_back(struct carry *carry, struct node *node, GError **error)
 	take_names(node, node->was_touching);
 	g_clear_pointer(&carried->given, g_hash_table_unref);
 	carried->given = g_steal_pointer(&node->had);
-	carried->touching = node->was_touching;
+	carried->touching = node->was_touching || (node->entered && node->todo & TODO_TIMES);
 	carried->size = node->was_theirs ? UINT64_MAX : (uint64_t)node->old.st_size;
 	carried->mtime = migrate_ns(node->old.st_mtim);
 	carried->ctime =
@@ -292,8 +292,8 @@ static void note_placed(struct carry *carry, const GPtrArray *placed)
 	for (guint i = 0; i < placed->len && !*carry->error; i++) {
 		struct node *node = placed->pdata[i];
 
-		displace_former(carry->tree, node, carry->error);
-		node->noted = !exclusive_directory(carry->tree, node);
+		node->noted = displace_former(carry->tree, node, carry->error) &&
+			      !exclusive_directory(carry->tree, node);
 		if (!*carry->error && node->noted)
 			note(carry, node);
 	}
@@ -624,8 +624,8 @@ static bool settle_node(struct carry *carry)
 	for (guint i = 0; i < active->len && !stops(carry); i++) {
 		struct node *node = active->pdata[i];
 
-		if (node->here && (node->todo & TODO_TIMES))
-			steps_give_times(carry, node);
+		if (node->here && (node->todo & TODO_TIMES) && steps_give_times(carry, node))
+			node->todo &= ~(unsigned)TODO_TIMES;
 		if (is_left(node))
 			tree_unsettle(node);
 	}

@@ -63,6 +63,15 @@ static int leave_over(struct tree *tree, struct node *node, struct node *over)
 	return leave(tree, over);
 }
 
+/* What came out of the node's place could not be seen, or dealt with (ret): nothing more is done
+ * with either in this run, and the next one finds both.  Returns ret. */
+static int leave_both(struct node *node, struct node *over, int ret)
+{
+	node->left = over->left = LEFT_LATER;
+	node->todo = over->todo = 0;
+	return ret;
+}
+
 static void park(struct node *node, const char *path)
 {
 	g_autofree char *name = g_path_get_basename(path);
@@ -127,14 +136,18 @@ int displace_replace(struct tree *tree, struct node *node, const char *from, con
 		return leave_over(tree, node, over);
 	if (!ret)
 		over->moved = true;
-	if (ret || (ret = target_stat(tree->target, out, &st)))
-		return ret == -ENOENT ? 0 : ret;
-	const bool known = displace_is_known(over, &st, true);
-	if (known && !target_is_open(tree->target, out))
-		return take_out(tree, node, over, out, &st);
-	ret = put_back(tree, from, to, out, ours);
 	if (ret)
-		return ret;
+		return ret == -ENOENT ? 0 : ret;
+	ret = target_stat(tree->target, out, &st);
+	if (ret)
+		return ret == -ENOENT ? 0 : leave_both(node, over, ret);
+	const bool known = displace_is_known(over, &st, true);
+	const bool goes = known && !target_is_open(tree->target, out);
+	ret = goes ? take_out(tree, node, over, out, &st) : put_back(tree, from, to, out, ours);
+	if (ret)
+		return leave_both(node, over, ret);
+	if (goes)
+		return 0;
 	if (known)
 		return leave_over(tree, node, over);
 	displace_conflict(tree, over, error);
@@ -175,19 +188,25 @@ static void restore(struct tree *tree, struct node *node, const char *former, co
 	displace_conflict(tree, node, error);
 }
 
-void displace_former(struct tree *tree, struct node *node, GError **error)
+bool displace_former(struct tree *tree, struct node *node, GError **error)
 {
 	g_autofree char *former = in_stage(node, STAGE_FORMER);
 	struct stat st;
 	bool same;
 
-	if (!node->former || target_stat(tree->target, former, &st))
-		return;
-	node->former = false;
-	if (is_former(tree, node, &st, &same) && same && !target_is_open(tree->target, former))
-		target_remove(tree->target, former, false);
-	else
+	if (!node->former)
+		return true;
+	int ret = target_stat(tree->target, former, &st);
+	if (!ret && is_former(tree, node, &st, &same) && same &&
+	    !target_is_open(tree->target, former))
+		ret = target_remove(tree->target, former, false);
+	else if (!ret)
 		restore(tree, node, former, &st, error);
+	/* over SMB one that others have open (-EBUSY) goes when they close it */
+	node->former = ret && ret != -ENOENT && ret != -EBUSY;
+	if (node->former)
+		node->left = LEFT_LATER;
+	return !node->former;
 }
 
 int displace_aside(struct tree *tree, const char *name, const struct stat *st, char **aside)
@@ -262,10 +281,12 @@ bool displace_clean(struct tree *tree, const char *name, const struct stat *st, 
 	if (!former || !node->there || node->old.st_ino == st->st_ino)
 		return *name == STAGE_NEW && came_out(node, st) &&
 		       take_aside(tree, name, st, error);
-	if (same)
-		target_remove(tree->target, path, false);
-	else
+	if (!same)
 		restore(tree, node, path, st, error);
+	else if (target_remove(tree->target, path, false)) {
+		node->left = LEFT_LATER; /* the ledger goes on telling of it */
+		node->todo = 0;
+	}
 	return true;
 }
 

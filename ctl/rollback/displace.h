@@ -34,8 +34,9 @@ int displace_conflict(struct tree *tree, struct node *node, GError **error);
 int displace_replace(struct tree *tree, struct node *node, const char *from, const char *to,
 		     struct node *over, GError **error);
 /* Call it when the new version is durable: removes the former version, or puts it back into its
- * place if somebody else changed it. */
-void displace_former(struct tree *tree, struct node *node, GError **error);
+ * place if somebody else changed it.  FALSE: it is still there, and the node is left for the next
+ * run, which removes it, if the ledger keeps what it notes of the node. */
+bool displace_former(struct tree *tree, struct node *node, GError **error);
 /* Removes one name of an object that keeps another one. */
 int displace_drop(struct tree *tree, struct node *node, const char *path, GError **error);
 /* Removes the object from the first of its places (node->at). */

@@ -10,6 +10,8 @@
 #include "ctl/rollback/content.h"
 #include "ctl/rollback/displace.h"
 
+#define CANNOT_MOVE "it cannot be moved on the old server"
+
 /* ---- failures -------------------------------------------------------------------------------- */
 
 /* Returns FALSE.  The node is left for the next run.  The whole run ends if no other object will do
@@ -168,10 +170,11 @@ bool steps_park(struct carry *carry, struct node *node)
 	node->begun |= !ret;
 	if (!ret && strcmp(from, to) != 0)
 		ret = target_rename_new(carry->tree->target, from, to, S_ISDIR(node->old.st_mode));
-	if (!ret)
+	const bool renamed = !ret;
+	if (renamed)
 		ret = check_parked(carry, node, from, to);
-	if (ret)
-		return fail_step(carry, node, "it cannot be moved on the old server", ret);
+	if (!renamed || ret == -ECANCELED)
+		return fail_step(carry, node, CANNOT_MOVE, ret);
 	if (place->dir) {
 		g_free(node->last_path);
 		node->last_path = g_steal_pointer(&from);
@@ -181,7 +184,12 @@ bool steps_park(struct carry *carry, struct node *node)
 	g_free(place->name);
 	place->name = g_steal_pointer(&name);
 	node->moved = true;
-	return true;
+	if (!ret)
+		return true;
+	/* it cannot be seen what was parked: that stays there until the next run */
+	node->left = LEFT_LATER;
+	node->todo = 0;
+	return fail_step(carry, node, CANNOT_MOVE, ret);
 }
 
 /* Puts an object that cannot come to its new place back to its former one, unless that is taken. */
@@ -269,7 +277,11 @@ static int check_place(struct carry *carry, struct node *node, const struct plac
 			       : displace_conflict(carry->tree, node, carry->error);
 	}
 	*over = name ? g_hash_table_lookup(carry->tree->fileids, &name->fileid) : NULL;
-	if (!*over || (*over)->old.st_ino != st.st_ino || !gives_way(*over, place))
+	/* where it is a directory and the node none, or the other way round, it should have been
+	 * parked, and could not be */
+	const bool unparked = S_ISDIR(st.st_mode) != tree_is_dir(node) &&
+			      (S_ISDIR(st.st_mode) || st.st_nlink == 1);
+	if (!*over || (*over)->old.st_ino != st.st_ino || !gives_way(*over, place) || unparked)
 		return -EEXIST;
 	if (displace_is_known(*over, &st, (*over)->moved))
 		return 0;

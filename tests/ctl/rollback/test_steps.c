@@ -217,7 +217,8 @@ END_TEST
 START_TEST(asked_to_end_at_each_step)
 {
 	asked = true;
-	end_at_each_step(move_directory, change_in_directory);
+	end_at_each_step(_i ? change_all : move_directory,
+			 _i ? change_nothing : change_in_directory);
 }
 END_TEST
 
@@ -570,7 +571,7 @@ int main(void)
 	tcase_add_test(tcase, i12_each_step_fails);
 	tcase_add_test(tcase, i12_killed_at_each_step_and_changed);
 	tcase_add_test(tcase, i12_killed_at_each_step_and_links);
-	tcase_add_test(tcase, asked_to_end_at_each_step);
+	tcase_add_loop_test(tcase, asked_to_end_at_each_step, 0, 2);
 	tcase_add_test(tcase, i12_number_given_again);
 	tcase_add_test(tcase, i12_one_of_two_names);
 	tcase_add_test(tcase, i12_given_back_what_never_came);
