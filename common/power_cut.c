@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
-/* What a power cut leaves of changes, by file system: nothing of it can be tried without one. */
+/* What a power cut leaves of changes, and what SEEK_DATA leaves out, by file system: neither can be
+ * tried. */
 #include <errno.h>
 #include <linux/magic.h>
 #include <sys/stat.h>
@@ -16,6 +17,14 @@ bool migrate_keeps_order(int fd)
 		return false;
 	return fs.f_type == EXT4_SUPER_MAGIC || fs.f_type == XFS_SUPER_MAGIC ||
 	       fs.f_type == TMPFS_MAGIC;
+}
+
+bool migrate_tells_data(int fd)
+{
+	struct statfs fs;
+
+	return fstatfs(fd, &fs) == 0 &&
+	       (fs.f_type != ZFS_SUPER_MAGIC || migrate_zfs_tells_data("/sys/module/zfs/version"));
 }
 
 int migrate_log_count(int fd, uint64_t *count)

@@ -180,6 +180,12 @@ bool migrate_mount_epoch(int fd, uint8_t *epoch);
 bool migrate_keeps_order(int fd);
 
 /*
+ * Whether SEEK_DATA in fd's file system never leaves data out, which would be copied as zeros.
+ * False for ZFS before OpenZFS 2.2.4, and where that is not known.  Does not wait for the disk.
+ */
+bool migrate_tells_data(int fd);
+
+/*
  * How many changes of fd's file system its intent log has taken since it was mounted.  A change
  * that an fsync() does not bring there is lost with the power, whatever fsync() says: on ZFS that
  * of an extended attribute with xattr=dir or without the pool's feature zilsaxattr, and any with

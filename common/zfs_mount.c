@@ -112,3 +112,14 @@ bool migrate_zfs_kstat(const char *proc, dev_t dev, struct migrate_zfs_kstat *ou
 		closedir(dir);
 	return known && found == 1;
 }
+
+bool migrate_zfs_tells_data(const char *version)
+{
+	unsigned major = 0, minor = 0, patch = 0;
+	FILE *file = fopen(version, "re");
+	bool told = file && fscanf(file, "%u.%u.%u", &major, &minor, &patch) == 3;
+
+	if (file)
+		fclose(file);
+	return told && (major > 2 || (major == 2 && (minor > 2 || (minor == 2 && patch >= 4))));
+}

@@ -34,4 +34,11 @@ struct migrate_zfs_kstat {
  */
 bool migrate_zfs_kstat(const char *proc, dev_t dev, struct migrate_zfs_kstat *out);
 
+/*
+ * Whether the OpenZFS of this file, "/sys/module/zfs/version" or one like it, is known not to call
+ * data a hole: 2.2.4 or later (openzfs#15526, openzfs#15933).  Any thread; does not wait for the
+ * disk.
+ */
+bool migrate_zfs_tells_data(const char *version);
+
 #endif

@@ -361,6 +361,11 @@ static int try_epoch(struct probe *p)
 	return migrate_mount_epoch(p->fd, epoch) ? 0 : -EOPNOTSUPP;
 }
 
+static int try_data(struct probe *p)
+{
+	return migrate_tells_data(p->root) ? 0 : -EOPNOTSUPP;
+}
+
 static int try_order(struct probe *p)
 {
 	return migrate_keeps_order(p->root) ? 0 : -EOPNOTSUPP;
@@ -477,7 +482,8 @@ static const struct row {
 		{"durable-attributes", try_durable_records,
 		 "an fsync that makes extended attributes durable, or does not tell "
 		 "(zil_itx_count)",
-		 .cure = "on ZFS, of OpenZFS 2.2 or later: zfs set xattr=sa sync=standard, and the "
+		 .cure = "on ZFS, of OpenZFS 2.2.4 or later: zfs set xattr=sa sync=standard, and "
+			 "the "
 			 "pool's feature zilsaxattr"},
 	/* all that gives an object its name: make.h, aside.h, prior.h, skip_file.h */
 	[CAPABILITY_NOREPLACE] = {"noreplace", try_noreplace,
@@ -509,6 +515,9 @@ static const struct row {
 	/* bracket.h, dirty.h, sparse.h, snapshot.h: dropped pages are told from written ones */
 	[CAPABILITY_HOLES] = {"holes", try_holes, "holes in files (SEEK_DATA)",
 			      "what clients write to missing parts is durable before its answer"},
+	/* apart.c, the way back: what it leaves out would be copied as zeros */
+	[CAPABILITY_DATA] = {"told-data", try_data, "a SEEK_DATA that leaves no data out",
+			     .cure = "use OpenZFS 2.2.4 or later", .looks = true},
 	/* dirty.h, snapshot.h */
 	[CAPABILITY_ZEROS] = {"written-zeros", try_zeros,
 			      "zeros that stay data when they are written (no compression of them)",

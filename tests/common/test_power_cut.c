@@ -25,6 +25,7 @@ START_TEST(of_a_file_system)
 		       : "mkdir a && mount -t $type $type a");
 	fd = open(scratch_path("a"), O_RDONLY);
 	ck_assert_int_eq(migrate_keeps_order(fd), v[_i].ordered);
+	ck_assert(migrate_tells_data(fd));
 	ck_assert_int_eq(migrate_log_count(fd, &count), 0);
 	ck_assert_uint_eq(count, 7);
 	close(fd);
@@ -38,6 +39,7 @@ START_TEST(of_no_descriptor)
 	uint64_t count;
 
 	ck_assert(!migrate_keeps_order(-1));
+	ck_assert(!migrate_tells_data(-1));
 	ck_assert_int_eq(migrate_log_count(-1, &count), -EBADF);
 	scratch_remove();
 }

@@ -151,6 +151,23 @@ START_TEST(nothing_there)
 }
 END_TEST
 
+static const struct {
+	const char *version;
+	bool tells;
+} versions[] = {{"2.3.9-1\n", true}, {"2.2.4-rc1\n", true}, {"3.0.0\n", true}, {"2.2.3-1\n", false},
+		{"2.1.14\n", false}, {"1.9.9\n", false},    {"", false},       {"2.3\n", false}};
+
+START_TEST(told_data)
+{
+	char path[128];
+
+	put("version", versions[_i].version);
+	snprintf(path, sizeof(path), "%s/version", scratch);
+	ck_assert(migrate_zfs_tells_data(path) == versions[_i].tells);
+	ck_assert(!migrate_zfs_tells_data("/nonexistent"));
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = tcase_create("zfs_mount");
@@ -164,5 +181,6 @@ int main(void)
 	tcase_add_loop_test(tcase, another_kstat, 0, sizeof(kstats) / sizeof(*kstats));
 	tcase_add_test(tcase, of_two_datasets);
 	tcase_add_test(tcase, nothing_there);
+	tcase_add_loop_test(tcase, told_data, 0, sizeof(versions) / sizeof(*versions));
 	return run_tcase(tcase);
 }

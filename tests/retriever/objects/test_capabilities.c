@@ -257,6 +257,11 @@ bool migrate_keeps_order(int fd)
 	return !lacks(CAPABILITY_ORDER);
 }
 
+bool migrate_tells_data(int fd)
+{
+	return !lacks(CAPABILITY_DATA);
+}
+
 static int counter = -1; /* of the errors that it found in itself */
 
 int migrate_mount_errors(int fd)
