@@ -272,9 +272,12 @@ bool displace_clean(struct tree *tree, const char *name, const struct stat *st, 
 	if (*name == STAGE_DROPPED) {
 		if (!node->last_path)
 			node->last_path = g_strdup(path);
-		if (former && (st->st_nlink > 1 || (same && !node->here)))
+		const bool last = st->st_nlink == 1;
+		const bool goes = former && (!last || (same && !node->here));
+
+		if (goes && !(last && target_is_open(tree->target, path)))
 			target_remove(tree->target, path, false);
-		else if (former)
+		else if (former && !goes)
 			displace_conflict(tree, node, error);
 		return true; /* or somebody else's: leftovers_tell() */
 	}
@@ -283,7 +286,7 @@ bool displace_clean(struct tree *tree, const char *name, const struct stat *st, 
 		       take_aside(tree, name, st, error);
 	if (!same)
 		restore(tree, node, path, st, error);
-	else if (target_remove(tree->target, path, false)) {
+	else if (target_is_open(tree->target, path) || target_remove(tree->target, path, false)) {
 		node->left = LEFT_LATER; /* the ledger goes on telling of it */
 		node->todo = 0;
 	}

@@ -260,6 +260,14 @@ START_TEST(i12_steps_fail_in_two_runs)
 }
 END_TEST
 
+/* Nor may it be, while somebody has it open. */
+START_TEST(i7_left_and_open)
+{
+	opens = true;
+	fail_at_steps(CORE_STEP, _i ? replace_all : change_all);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = tcase_create("all");
@@ -273,6 +281,7 @@ int main(void)
 	tcase_add_test(tcase, open_there);
 	tcase_add_loop_test(tcase, i12_each_step_fails, 0, 3);
 	tcase_add_test(tcase, i12_steps_fail_in_two_runs);
+	tcase_add_loop_test(tcase, i7_left_and_open, 0, 2);
 	tcase_add_test(tcase, i7_written_where_nothing_is_exchanged);
 	return run_tcase(tcase);
 }
