@@ -557,6 +557,8 @@ static bool carry_files(struct carry *carry)
 	}
 	if (good && !stops(carry))
 		good = publish(carry, batches.durable, batches.placed);
+	if (good && batches.placed->len) /* else a note could be durable before its object */
+		good = is_durable(carry, syncing_end(syncing_begin(carry->tree)));
 	if (good)
 		note_placed(carry, batches.placed);
 	g_ptr_array_unref(batches.made);
