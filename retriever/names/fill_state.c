@@ -218,45 +218,12 @@ static enum error_code why_not_complete(int status)
 	}
 }
 
-/*
- * What clients change in a filled directory may be durable before that it is filled, where a power
- * cut keeps no order: then the fill would bring back what they removed, and take what they made
- * for something that was put there.
- */
-static int make_durable(const struct object *object)
+/* Nothing of the fill is under way any more.  Releases the object. */
+static void tell_complete(struct object *object, int ret)
 {
-	const struct retriever *retriever = object->retriever;
-
-	return retriever->copying || capabilities_has(&retriever->capabilities, CAPABILITY_ORDER) ||
-			       fsync(object->fd) == 0
-		       ? 0
-		       : -errno;
-}
-
-/* On a worker, after entering the directory: no name is made in it any more. */
-static void complete(void *arg)
-{
-	struct object *object = arg;
 	struct retriever *retriever = object->retriever;
 	GQueue waiters = G_QUEUE_INIT;
-	bool listed = directory_of(object)->listed != NULL;
-	uint64_t sum;
-	int ret;
 
-	if ((object->record.flags & MIGRATE_REC_NAMED) ||
-	    retriever->config->stub_attributes == STUB_LAZY)
-		dummy_sweep(retriever, object->fd);
-	ret = put_rest_away(object);
-	if (!ret && listed)
-		ret = name_diff_sum(object->fd, is_root(object), &sum);
-	g_mutex_lock(&object->lock);
-	if (!ret)
-		ret = mark_filled(object, listed ? &sum : NULL);
-	directory_of(object)->names = NAMES_OPEN;
-	object->when_idle = NULL;
-	g_mutex_unlock(&object->lock);
-	if (!ret)
-		ret = make_durable(object);
 	if (!ret) {
 		g_mutex_lock(&object->lock);
 		object->search.failures = 0;
@@ -274,6 +241,46 @@ static void complete(void *arg)
 	}
 	waiters_run(retriever, &waiters, 0);
 	object_unref(object);
+}
+
+/*
+ * What clients change in a filled directory may be durable before that it is filled, where a power
+ * cut keeps no order: then the fill would bring back what they removed, and take what they made
+ * for something that was put there.
+ */
+static void sync_complete(void *arg)
+{
+	struct object *object = arg;
+
+	tell_complete(object, fsync(object->fd) < 0 ? -errno : 0);
+}
+
+/* On a worker, after entering the directory: no name is made in it any more. */
+static void complete(void *arg)
+{
+	struct object *object = arg;
+	struct retriever *retriever = object->retriever;
+	bool listed = directory_of(object)->listed != NULL;
+	uint64_t sum;
+	int ret;
+
+	if ((object->record.flags & MIGRATE_REC_NAMED) ||
+	    retriever->config->stub_attributes == STUB_LAZY)
+		dummy_sweep(retriever, object->fd);
+	ret = put_rest_away(object);
+	if (!ret && listed)
+		ret = name_diff_sum(object->fd, is_root(object), &sum);
+	g_mutex_lock(&object->lock);
+	if (!ret)
+		ret = mark_filled(object, listed ? &sum : NULL);
+	directory_of(object)->names = NAMES_OPEN;
+	object->when_idle = NULL;
+	g_mutex_unlock(&object->lock);
+	if (ret || retriever->copying ||
+	    capabilities_has(&retriever->capabilities, CAPABILITY_ORDER))
+		tell_complete(object, ret);
+	else
+		jobs_run(retriever->jobs, JOB_FLUSH, sync_complete, object);
 }
 
 static void complete_now(struct object *object)
