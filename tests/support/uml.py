@@ -31,6 +31,7 @@ TIMEOUT, DIED, KILLED = 124, 126, 137       # exit statuses of our own
 STILL = 120                             # s, without a single switch of tasks; others have one each 15 s
 COMES = 300                             # s until its command begins, where others need 3 to 60
 MCONSOLE = struct.Struct('=3I')         # a magic number and a version, or an error and "more"; a length
+ENDS = 60                               # s, a kernel that has closed its console, after its command
 ANSWERS = 10                            # s, a kernel that is asked for its tasks
 
 
@@ -109,6 +110,7 @@ class Guest:
             shutil.copy(f'{VM}/{script}', self.job)
         self.kill_on, self.kill_if, self.status, self.output = None, None, None, output
         self.seen = None, 0
+        self.closed = None              # since when its console is away
         self.started = time.monotonic()
         self.start(argv, cpu)
 
@@ -286,6 +288,14 @@ class Guest:
             self.explain('the kernel of a guest stands still')
             self.process.kill()
             raise Frozen(f'the kernel of a guest stands still, in the system call {where}')
+        # Once in some hundred guests it goes round for ever on its way out: all is synced then.
+        if not os.path.exists(self.job + '/status') or os.path.exists(self.job + '/guest/mconsole'):
+            self.closed = None
+        elif self.closed is None:
+            self.closed = now
+        elif now - self.closed > ENDS:
+            print(f'the kernel of a guest does not end; it is in {self.switches()}', file=sys.stderr)
+            self.process.kill()
 
     def wait(self, timeout=600, kill_on=None, kill_if=None, kill_after=None):
         """The command's exit status, or one of our own.  kill_on: cut the power when this pattern
