@@ -23,7 +23,10 @@ static inline void end_at(unsigned number, void (*before)(void), void (*after)(v
 	sh("test ! -e " OLD_TREE "/" TARGET_STAGE);
 }
 
-static inline void end_at_steps(unsigned apart, void (*before)(void), void (*after)(void))
+/* Calls at for no step, then for each so many steps, in a process of its own. */
+static inline void each_step(unsigned apart, unsigned least,
+			     void (*at)(unsigned number, void (*before)(void), void (*after)(void)),
+			     void (*before)(void), void (*after)(void))
 {
 	unsigned steps = 1;
 
@@ -33,15 +36,19 @@ static inline void end_at_steps(unsigned apart, void (*before)(void), void (*aft
 
 		start(&pid);
 		if (!pid) {
-			end_at(i, before, after);
+			at(i, before, after);
 			exit(0);
 		}
-		int status = end_of(pid);
-		ck_assert_msg(status == 0, "ended after step %u of %u", i, steps);
-		if (!i)
-			steps = shared->first;
+		const int status = end_of(pid);
+		ck_assert_msg(status == 0, "at step %u of %u", i, steps);
+		steps = i ? steps : shared->first;
 	}
-	ck_assert_uint_ge(steps, 10);
+	ck_assert_uint_ge(steps, least);
+}
+
+static inline void end_at_steps(unsigned apart, void (*before)(void), void (*after)(void))
+{
+	each_step(apart, 10, end_at, before, after);
 }
 
 static unsigned fails_next; /* the step of the run after it that fails, too; 0: none */
@@ -99,7 +106,7 @@ static inline void run_while_open(void)
 }
 
 /* The next run does it, and leaves nothing over. */
-static inline void fail_at(unsigned number, void (*before)(void))
+static inline void fail_at(unsigned number, void (*before)(void), void (*after)(void))
 {
 	before();
 	failing_run(number);
@@ -114,22 +121,7 @@ static inline void fail_at(unsigned number, void (*before)(void))
 
 static inline void fail_at_steps(unsigned apart, void (*before)(void))
 {
-	unsigned steps = 1;
-
-	share_steps();
-	for (unsigned i = 0; i <= steps; i += i ? apart : 1) {
-		pid_t pid;
-
-		start(&pid);
-		if (!pid) {
-			fail_at(i, before);
-			exit(0);
-		}
-		const int status = end_of(pid);
-		ck_assert_msg(status == 0, "step %u of %u fails", i, steps);
-		steps = i ? steps : shared->first;
-	}
-	ck_assert_uint_ge(steps, 30);
+	each_step(apart, 30, fail_at, before, NULL);
 }
 
 #endif
